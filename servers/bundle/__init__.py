@@ -1,1 +1,1 @@
-"""The bundle as a whole: its catalog and its commands."""
+"""The program of the bundle, `mcp-server-bundle`, and its commands."""

@@ -2,9 +2,9 @@
 
     eval "$(register-python-argcomplete mcp-server-bundle)"
 
-The shell runs the program with the line in its environment, and argcomplete answers. A server's names are requested
-from the server, which is started for this purpose; it has 2 seconds, and if it fails, nothing is completed and there
-is no message.
+The shell runs the program with the command line in its environment, and argcomplete prints the completions. Names of
+tools, prompts and resources come from the server, which is started for that. If it does not answer within two
+seconds, or fails, nothing is completed, without a message.
 """
 
 import os
@@ -31,20 +31,20 @@ from .commands.client.prompt import prompt_parser
 from .commands.client.read import read_parser
 from .commands.client.watch import watch_parser
 from .hosts.clients import CLIENTS
-from .terminal.endings import Misuse
+from .terminal.display import records_of
+from .terminal.exit_codes import Misuse
 from .terminal.parameters import as_text, parameters_of
-from .terminal.showing import records_of
 from .terminal.targets import ServerChoice, find_target, names_of
 
 SECONDS = 2.0
-"""The time limit for a server, since the user is waiting."""
+"""Seconds that a server has to answer, since the user is waiting."""
 _WITHOUT_NAMES = ("list", "demo")
 
 CandidateSource = Callable[[Client], Awaitable[Iterable[str]]]
 
 
 def complete(program: str, commands: Sequence[str]) -> None:
-    """Answer the shell, and exit."""
+    """Print the completions for the shell, and exit."""
     # The last word is the one being typed, even if it is still empty.
     words = f"{os.environ['COMP_LINE'][: int(os.environ['COMP_POINT'])]}_".split()
     command = next((word for word in words[:-1] if word in commands), None)
@@ -52,12 +52,12 @@ def complete(program: str, commands: Sequence[str]) -> None:
         parser = ArgumentParser(program, add_help=False)
         parser.add_argument("command", choices=commands)
     else:
-        # The relevant words begin with the command, in the position of a program's name.
+        # argcomplete shall treat the command as the program, and ignore the words before it.
         os.environ["_ARGCOMPLETE"] = str(words.index(command) + 1)
         if command in _PARSERS:
             parser = _PARSERS[command]()
         else:
-            # For a command that talks to no server, the server names are completed.
+            # For a command that connects to no server, only server names are completed.
             parser = ArgumentParser(add_help=False)
             if command not in _WITHOUT_NAMES:
                 parser.add_argument("names", nargs="*")
@@ -91,7 +91,7 @@ def _complete_names(parsed_args: Namespace, **_: Any) -> list[str]:
 
 
 def _complete_from_list(ask: Callable[[Client], Awaitable[Any]], key: str) -> Callable[..., list[str]]:
-    """Return a completer for the values of `key` in a list of the server."""
+    """Return a completer for the values of `key` in the list that `ask` requests from the server."""
 
     async def names(client: Client) -> list[str]:
         return [record[key] for record in records_of(await ask(client)) if isinstance(record.get(key), str)]
@@ -103,7 +103,8 @@ _uris = _complete_from_list(lambda client: client.raw.list_resources(), "uri")
 
 
 def _complete_pairs(parsed_args: Namespace, prefix: str, **_: Any) -> list[str]:
-    """Return the names of arguments, or the values of one argument if the schema lists them."""
+    """Return completions of KEY=VALUE: the names of arguments, or, after the `=`, the possible values of that
+    argument."""
 
     async def complete_for_tool(client: Client) -> list[str]:
         tools = records_of(await client.raw.list_tools())
@@ -135,7 +136,7 @@ _COMPLETERS: dict[str, Callable[..., list[str]]] = {
     "uris": _uris,
     "pairs": _complete_pairs,
 }
-"""The completers by the names of the commands' arguments."""
+"""The completers, by the name of an argument of the commands."""
 _PARSERS: dict[str, Callable[[], ArgumentParser]] = {
     "call": call_parser,
     "read": read_parser,
@@ -146,7 +147,7 @@ _PARSERS: dict[str, Callable[[], ArgumentParser]] = {
 
 
 def _request_candidates(parsed_args: Namespace, source: CandidateSource) -> list[str]:
-    """Return the answer of a server within the time that a user waits; an empty list if it fails."""
+    """Return the candidates that `source` requests from the server; empty if the server fails or is too slow."""
     try:
         line = shlex.split(os.environ.get("COMP_LINE", ""))
     except ValueError:  # an unclosed quote

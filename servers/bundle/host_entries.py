@@ -1,7 +1,7 @@
 """Client configuration entries for servers outside the catalog: a remote server, or several servers as one.
 
-Both start a command of the bundle itself, `connect` or `run --join`. In a client that accepts URLs, the entry of a
-remote server contains its URL instead.
+The client starts a command of the bundle itself for them: `connect` or `run --join`. If the client accepts URLs, the
+entry of a remote server contains its URL instead.
 """
 
 import re
@@ -32,27 +32,29 @@ BUNDLE = Entry(
     extra="all",
     transports=["stdio"],
 )
-"""The entry of that program, used instead of a catalog entry."""
+"""The entry of the bundle's program, for functions that need an entry of the catalog."""
 JOINED = "bundle"
 """The default name of an entry for several servers."""
 
 _ROOTS_VARIABLES = {f"{PACKAGE}.filesystem": "MCP_FILESYSTEM_ROOTS"}
-"""Servers that use their working directory, by module, each with the variable that overrides it."""
+"""By module, the servers that by default open their working directory, each with the variable that sets other
+directories."""
 
 
 class RemoteServer(NamedTuple):
-    """A server that runs elsewhere."""
+    """A server at a URL, as the user has described it for an entry."""
 
     url: str
     token_file: Path | None = None
     token_variable: str | None = None
     """The variable in the client's environment that contains the token."""
     via_connect: bool = False
-    """True if it must be reached through `connect`."""
+    """True if the client shall start `connect`, even if it accepts URLs."""
 
 
 def name_of(url: str) -> str:
-    """Return the default name of an entry for a server at `url`: the part of the path before `/mcp`, or the host."""
+    """Return the default name of an entry for the server at `url`: the segment of the path before `/mcp` or `/sse`,
+    or else the host."""
     parts = urlsplit(url)
     path = [part for part in parts.path.split("/") if part]
     word = path[-2] if path[1:] and path[-1] in ("mcp", "sse") else parts.hostname or ""
@@ -60,8 +62,8 @@ def name_of(url: str) -> str:
 
 
 def remote_entry(client: Client, name: str, server: RemoteServer, environment: Mapping[str, str]) -> ConfiguredServer:
-    """Return the entry of a remote server: its URL if the client accepts URLs and nothing else is needed, otherwise a
-    command that runs `connect` with the variables of `environment`.
+    """Return the entry of a remote server. It contains the URL if the client accepts URLs and the entry needs nothing
+    else; otherwise, it runs `connect` with the variables in `environment`.
 
     Raises ValueError with a one-line message for a combination that can't work.
     """
@@ -82,8 +84,8 @@ def remote_entry(client: Client, name: str, server: RemoteServer, environment: M
 def joined_entry(
     name: str, servers: Sequence[str], config: Path | None, catalog: Catalog, environment: Mapping[str, str]
 ) -> ConfiguredServer:
-    """Return the entry that combines `servers`, from the catalog or from the file `config`, with the variables of
-    `environment`.
+    """Return the entry of several `servers` joined as one, which are in the catalog or in the file `config`. The
+    client starts it with the variables in `environment`.
 
     Raises ValueError with a one-line message if a name or the file is invalid, or if a server would open the
     directory in which the client happens to start it.

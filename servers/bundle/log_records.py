@@ -1,4 +1,4 @@
-"""Log records that go to one command, which shows those it needs, and to no other handler."""
+"""Log records that only one handler gets, so that a command can decide what to show of them."""
 
 import logging
 from collections.abc import Iterator
@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 @contextmanager
 def take_records(name: str, handler: logging.Handler) -> Iterator[None]:
-    """Give `handler` the records of level INFO and above from the logger `name` and its descendants for the duration
-    of the block."""
+    """During the block, pass the records of the logger `name` and its descendants, from level INFO on, to `handler`
+    and no other handler."""
     logger = logging.getLogger(name)
     before = logger.level, logger.propagate
     logger.addHandler(handler)

@@ -39,20 +39,20 @@ COMMANDS = {
     "inspect": "show what a server offers",
     "demo": "start the servers as a desktop host does, and call their tools",
 }
-"""Each is the `main` of the module with that name in `commands`, imported when it is called. It gets the arguments
-after the name, and returns the exit code."""
+"""The commands, each with a description. A command is the function `main` of the module with its name in `commands`,
+which is imported when the command is run. It gets the arguments after the name, and returns the exit code."""
 
-_ELSEWHERE = {
+_MODULES = {
     "list": ("info", "list_servers"),
     "uninstall": ("install", "uninstall"),
     "logout": ("login", "logout"),
     "accounts": ("login", "accounts"),
     **{name: (f"client.{name}", "main") for name in ("call", "read", "watch", "prompt", "inspect")},
 }
-"""Commands whose module has another name: the module and its function."""
+"""The module and the function of each command for which these have other names."""
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""The errors of a full disk."""
+_DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""The error codes for a full disk or an exceeded quota."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     refuse_foreign()
     if isinstance(sys.stdout, TextIOWrapper):
-        # The encoding of a pipe may lack characters of a path.
+        # The encoding of a pipe may not support all characters of a path.
         sys.stdout.reconfigure(errors="backslashreplace")
     if "_ARGCOMPLETE" in os.environ:  # the shell requests completions
         make_modules_lazy()
@@ -68,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         complete(program_name(), list(COMMANDS))
     if words and words[0] in COMMANDS:
-        code, lost = 1, ""
+        code, write_error = 1, ""
         try:
             code = _run(words[0], words[1:])
         except* KeyboardInterrupt:
@@ -76,30 +76,30 @@ def main(argv: Sequence[str] | None = None) -> int:
         except* BrokenPipeError:  # the reader has closed the pipe, as head does
             pass
         except* OSError as errors:
-            full, others = errors.split(lambda error: isinstance(error, OSError) and error.errno in _FULL)
+            full, others = errors.split(lambda error: isinstance(error, OSError) and error.errno in _DISK_FULL_ERRORS)
             if full is None or others is not None:
                 raise
             first: BaseException = full
             while isinstance(first, BaseExceptionGroup):
                 first = first.exceptions[0]
-            # The command itself has not failed.
-            code, lost = 0, getattr(first, "strerror", None) or "it is full"
+            # Only writing the output has failed; that is reported below.
+            code, write_error = 0, getattr(first, "strerror", None) or "it is full"
         finally:
             try:
                 sys.stdout.flush()
             except OSError as error:
-                # Python tries again at exit, and would report an error with its own exit code.
+                # Replace stdout, because Python would try to flush it again at exit, and report another error.
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-                lost = error.strerror or "it is closed"
-        if lost and code == 0:
-            sys.stderr.write(f"{program_name()} {words[0]}: the output can't be written: {lost}\n")
+                write_error = error.strerror or "it is closed"
+        if write_error and code == 0:
+            sys.stderr.write(f"{program_name()} {words[0]}: the output can't be written: {write_error}\n")
             code = 2
         return code
-    return _refuse(words)
+    return _show_commands(words)
 
 
-def _refuse(words: Sequence[str]) -> int:
-    """Print the list of commands, or an error for an unknown command."""
+def _show_commands(words: Sequence[str]) -> int:
+    """Print the list of commands, or an error for an unknown command; return the exit code."""
     from argparse import RawDescriptionHelpFormatter
 
     from shared.program.line_parser import LineParser
@@ -126,14 +126,14 @@ def _refuse(words: Sequence[str]) -> int:
 def _run(name: str, words: Sequence[str]) -> int:
     make_modules_lazy()
     try:
-        module, function = _ELSEWHERE.get(name, (name, "main"))
+        module, function = _MODULES.get(name, (name, "main"))
         code: int = getattr(import_module(f".commands.{module}", __package__), function)(words)
     except ModuleNotFoundError as error:
         library = (error.name or "").partition(".")[0]
         if library in ("servers", "shared", "mcp_server_bundle"):
             raise
         if name == "doctor":
-            # The doctor reports what is missing.
+            # The doctor reports which libraries are missing.
             shown: int = import_module(".doctor.findings", __package__).report_libraries(words)
             return shown
         from shared.program.messages import exit_with_error, missing_extra_message

@@ -1,4 +1,4 @@
-"""The name with which the bundle's program was called."""
+"""The name with which the bundle's program was started, for messages."""
 
 import sys
 from pathlib import Path
@@ -7,6 +7,5 @@ _SERVERS = __package__.rpartition(".")[0]
 
 
 def program_name() -> str:
-    """Return the name that the user called: the console script, which pipx puts on the PATH, or `python -m
-    servers`."""
+    """Return what the user types to start the program: the name of the console script, or `python -m servers`."""
     return "mcp-server-bundle" if Path(sys.argv[0]).stem == "mcp-server-bundle" else f"python -m {_SERVERS}"

@@ -1,4 +1,5 @@
-"""Changes to the file of tokens: one at a time, atomically, with the rest of the file unchanged."""
+"""Changes to a tokens file. Only one process makes a change at a time, each change is atomic, and the rest of the
+file stays as it is."""
 
 import secrets
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from .hosts.toml_tree import remove_spans, separator, table_spans
 
 _RANDOM_BYTES = 32
 _PREFIX = "mcp_"
-"""The prefix by which secret scanners find tokens."""
+"""The beginning of each token, by which secret scanners recognize it."""
 
 
 class EditableTokens:
@@ -29,10 +30,10 @@ class EditableTokens:
         """Return the tokens by name. Raises ValueError with a one-line message for an invalid file."""
         return read_tokens(self._text().decode(), self.path)
 
-    def make(self, name: str, scopes: list[str] | None, days: int | None) -> str:
-        """Create a token called `name` with these scopes, or all, that is valid for the given number of days, or
-        without limit. Return the token, which is not stored. Raises ValueError with a one-line message if that
-        fails."""
+    def create(self, name: str, scopes: list[str] | None, days: int | None) -> str:
+        """Create a token called `name` and return it; the file only stores its digest. Its scopes are `scopes`, or
+        all if that is None. It is valid for `days` days, or without limit if that is None. Raises ValueError with a
+        one-line message if that fails."""
         token = _PREFIX + secrets.token_urlsafe(_RANDOM_BYTES)
         fields: dict[str, Any] = {"digest": digest_of(token)}
         if scopes is not None:

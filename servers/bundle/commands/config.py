@@ -1,5 +1,5 @@
-"""`python -m servers config`: prints the snippet for a client's configuration. Also contains the options of all
-commands that add a server to a client."""
+"""`python -m servers config`: prints the snippet for a client's configuration. Also contains the options that all
+commands share which add a server to a client."""
 
 import codecs
 import re
@@ -26,32 +26,32 @@ from ..hosts.launching import launch_command, launch_environment
 from ..terminal.command_parser import CommandParser
 from ..variables import VARIABLE_NAME
 
-# Claude Code accepts no other names. Models accept tool names of 64 characters; a client's are `mcp__NAME__TOOL`, and
-# the bundle's longest TOOL has 25.
+# Claude Code accepts no other characters. Models accept tool names of up to 64 characters. Clients call tools
+# `mcp__NAME__TOOL`, and the longest name of a tool in the bundle has 25.
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")
 
 
 def main(argv: Sequence[str]) -> int:
-    """Print the snippet, and its destination on stderr; return the exit code."""
+    """Print the snippet to stdout, and the file where it belongs to stderr; return the exit code."""
     parser = HostParser("config", "Print the entry to paste into a client's configuration.")
     parser.add_entry()
     parser.add_server()
     options, arguments = parser.read(argv)
     try:
         choice = choose_entry(options, arguments)
-        # The files of all clients are UTF-8; a pipe with another encoding gets ASCII.
+        # The files of all clients are UTF-8. If stdout has another encoding, print ASCII, which is valid in both.
         ascii_only = codecs.lookup(sys.stdout.encoding).name != "utf-8"
         text = write_snippet(choice.client, [choice.server], ascii_only)
         path = choice.client.file(this_machine(), "user", Path.cwd())
     except ValueError as error:
         exit_with_error(parser.prog, str(error))
     print(text)  # noqa: T201 - it is the output
-    print(f"add this to {path}; then {choice.client.renewal}", file=sys.stderr)  # noqa: T201 - for people
+    print(f"add this to {path}; then {choice.client.reload_action}", file=sys.stderr)  # noqa: T201 - for people
     return 0
 
 
 class EntryChoice(NamedTuple):
-    """A server, and the client for which it is configured."""
+    """The entry that the user has described, and its client."""
 
     client: Client
     entry: Entry
@@ -63,8 +63,8 @@ class EntryChoice(NamedTuple):
 
 
 class HostParser(CommandParser):
-    """The parser of a command about one entry of one client; arguments that are not options of the command go to the
-    server."""
+    """The parser of a command about one entry of one client. Arguments that are not options of the command are
+    arguments of the server."""
 
     def __init__(self, name: str, description: str) -> None:
         super().__init__(name, description)
@@ -126,8 +126,8 @@ class HostParser(CommandParser):
         }
         line = read_command_line(argv[:end], spellings)
         if any(item.name == "url" for item in line.values):
-            # `--token-file` is an option of servers; with a NAME it belongs to that server. It may also be the value
-            # of an option that the command does not know.
+            # With --url, `--token-file` is an option of this command; without, an option of the server. It may also
+            # be the value of an option that the command does not know.
             with_token = read_command_line(argv[:end], {**spellings, "--token-file": Spelling("token_file")})
             if all(item.name is not None for item in with_token.values):
                 self.add_argument("--token-file", type=Path)
@@ -148,7 +148,8 @@ class HostParser(CommandParser):
 
 
 def choose_entry(options: Namespace, arguments: Sequence[str]) -> EntryChoice:
-    """Return the checked entry. Raises ValueError with a one-line message for a combination that can't work."""
+    """Return the entry that the options describe. Raises ValueError with a one-line message for options that can't
+    work together."""
     is_bundle_entry = options.join or not options.servers
     if is_bundle_entry and not options.join:
         check_url(options.url)
@@ -175,7 +176,7 @@ def choose_entry(options: Namespace, arguments: Sequence[str]) -> EntryChoice:
 
 
 def _bundle_choice(options: Namespace, arguments: Sequence[str], name: str) -> EntryChoice:
-    """Return an entry that is not a server of the catalog."""
+    """Return the entry of a remote server, or of several joined servers."""
     client, environment = get_client(options.client), dict(map(_variable, options.env))
     if arguments:
         raise ValueError(f"without the name of a server, the argument {arguments[0]!r} is not allowed")
@@ -227,7 +228,7 @@ def _catalog_choice(options: Namespace, arguments: Sequence[str], name: str) -> 
 
 
 def _secrets_of(url: str) -> frozenset[str]:
-    """Return the URL itself if it contains a password or a key."""
+    """Return `url` as a secret if it contains credentials or a query, which may be a key; else nothing."""
     parts = urlsplit(url)
     return frozenset([url] if parts.query or parts.username or parts.password else [])
 

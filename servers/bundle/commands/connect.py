@@ -1,4 +1,4 @@
-"""`python -m servers connect URL`: relays a server at a URL over stdio, for hosts that only start programs."""
+"""`python -m servers connect URL`: relays a server at a URL over stdio, for hosts that support only stdio."""
 
 import os
 from collections.abc import Sequence

@@ -1,4 +1,5 @@
-"""`mcp-server-bundle demo`: real work on real files, through the servers as a desktop host would start them.
+"""`mcp-server-bundle demo`: does some work on real files with each server, which is started as a desktop host would
+do it.
 
 It needs neither Node nor a network. Everything happens in a temporary directory, which is deleted at the end.
 """
@@ -22,7 +23,7 @@ from shared.client.connect import connect_http, connect_stdio
 from shared.client.options import ClientOptions
 
 from ..demo.printing import DemoOutput, say
-from ..demo.work import PARTS, Part
+from ..demo.work import SERVER_DEMOS, ServerDemo
 from ..host_entries import BUNDLE
 from ..hosts.launching import local_command
 from ..terminal.command_parser import CommandParser
@@ -30,59 +31,63 @@ from ..terminal.command_parser import CommandParser
 MODES = ("handshake", "stateless")
 _START_SECONDS = 20.0
 _MAX_LINE_BYTES = 65_536
-_JOINED = [part for part in PARTS if not part.is_alone]
+_JOINED = [demo for demo in SERVER_DEMOS if not demo.is_excluded_from_join]
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the demo; return 0 if all of it worked. It prints a line for each piece of work, and with `--verbose` every
-    call with its answer. Raises the error of a failure."""
+    """Run the demo and return 0; any failure raises an exception. Prints a line for each piece of work, or, with
+    `--verbose`, each call with its result."""
     parser = CommandParser("demo", "Start the servers as a desktop host does, and call their tools.")
     parser.add_argument("--verbose", action="store_true", help="show every call with its result")
     verbose: bool = parser.parse_args(argv).verbose
-    for part in PARTS:
-        if part.needs is not None and not os.environ.get(part.needs):
-            say(f"{part.server}: skipped, because {part.needs} names no database to use")
+    for demo in SERVER_DEMOS:
+        if demo.required_variable is not None and not os.environ.get(demo.required_variable):
+            say(f"{demo.server}: skipped, because {demo.required_variable} names no database to use")
             continue
         with tempfile.TemporaryDirectory(prefix="mcp-demo-") as folder:
-            anyio.run(_run_part, part, Path(folder).resolve(), verbose)
+            anyio.run(_run_demo, demo, Path(folder).resolve(), verbose)
     with tempfile.TemporaryDirectory(prefix="mcp-demo-") as folder:
         anyio.run(_run_joined, Path(folder).resolve(), verbose)
-    # With its path, so that the commands work in any directory and shell.
-    program, names = local_command(BUNDLE)[0], " ".join(part.server for part in _JOINED)
+    # The absolute path, so that the commands work in any directory and shell.
+    program, names = local_command(BUNDLE)[0], " ".join(demo.server for demo in _JOINED)
     say("\nTo let Claude Desktop use one of them on your Documents, or all of them as one entry:")
     say(f"  {program} install filesystem ~/Documents --client claude-desktop")
     say(f"  {program} install --join {names} --env MCP_FILESYSTEM_ROOTS=~/Documents --client claude-desktop")
     return 0
 
 
-async def _run_part(part: Part, folder: Path, verbose: bool) -> None:
-    arguments = part.arguments(folder)
-    command = local_command(load_catalog().entry(part.server), arguments)
-    # The first of several databases.
-    env = {} if part.needs is None else {part.needs: os.environ[part.needs].partition(",")[0]}
+async def _run_demo(demo: ServerDemo, folder: Path, verbose: bool) -> None:
+    arguments = demo.arguments(folder)
+    command = local_command(load_catalog().entry(demo.server), arguments)
+    # If the variable names several databases, use the first.
+    env = (
+        {}
+        if demo.required_variable is None
+        else {demo.required_variable: os.environ[demo.required_variable].partition(",")[0]}
+    )
     versions = []
     for mode in MODES:
         output = DemoOutput(full=verbose, brief=not verbose and mode == MODES[0])
-        output.show(f"\n=== {part.server}, stdio, {mode}")
+        output.show(f"\n=== {demo.server}, stdio, {mode}")
         async with connect_stdio(command, ClientOptions(mode=mode), env=env, stderr="inherit") as client:
-            await _work(part, client, folder, output)
+            await _work(demo, client, folder, output)
             versions.append(client.server.version)
     token = secrets.token_urlsafe(24)
     async with _http_server(command, {**os.environ, **env, "MCP_TOKEN": token}) as url:
         for mode in MODES:
             output = DemoOutput(full=verbose, brief=False)
-            output.show(f"\n=== {part.server}, HTTP at {url} with a token, {mode}")
+            output.show(f"\n=== {demo.server}, HTTP at {url} with a token, {mode}")
             async with connect_http(url, ClientOptions(mode=mode), token=token) as client:
-                await _work(part, client, folder, output)
+                await _work(demo, client, folder, output)
     say(f"  the same over HTTP with a token; both transports with versions {' and '.join(versions)} of the protocol")
 
 
 async def _run_joined(folder: Path, verbose: bool) -> None:
-    """Do the work through one program that joins all servers."""
-    for part in _JOINED:
-        (folder / part.server).mkdir()
-        part.arguments(folder / part.server)
-    settings = {part.server: part.settings(folder / part.server) for part in _JOINED}
+    """Do the same work through one program that joins the servers."""
+    for demo in _JOINED:
+        (folder / demo.server).mkdir()
+        demo.arguments(folder / demo.server)
+    settings = {demo.server: demo.settings(folder / demo.server) for demo in _JOINED}
     (folder / "bundle.yaml").write_text(json.dumps({"servers": settings}))
     command = local_command(BUNDLE, ["run", "--join", "--config", str(folder / "bundle.yaml")])
     versions = []
@@ -92,21 +97,21 @@ async def _run_joined(folder: Path, verbose: bool) -> None:
         async with connect_stdio(command, ClientOptions(mode=mode), stderr="inherit") as client:
             if output.brief:
                 say(f"all as one, {len(await client.list_tools())} tools")
-            for part in _JOINED:
-                await part.work(client, folder / part.server, output._replace(brief=False))
+            for demo in _JOINED:
+                await demo.work(client, folder / demo.server, output._replace(brief=False))
             output.summarize("all of the above", "the same work through one program that joins them")
             versions.append(client.server.version)
     say(f"  in versions {' and '.join(versions)} of the protocol")
 
 
-async def _work(part: Part, client: Client, folder: Path, output: DemoOutput) -> None:
+async def _work(demo: ServerDemo, client: Client, folder: Path, output: DemoOutput) -> None:
     tools = await client.list_tools()
     names = ", ".join(tool.name for tool in tools)
     name, version = client.server.info["name"], client.server.info["version"]
     output.show(f"{name} {version} speaks {client.server.version} and offers {len(tools)} tools: {names}")
     if output.brief:
         say(f"{name} {version}, {len(tools)} tools")
-    await part.work(client, folder, output)
+    await demo.work(client, folder, output)
 
 
 @asynccontextmanager

@@ -1,7 +1,7 @@
 """`python -m servers dev FILE.py [-- ARGUMENT ...]`: serve a server in one file while its author writes it.
 
 A process serves the file, with the workbench, to this machine only. It is restarted when the file changes, or a
-Python file next to it or in a folder next to it, always on the same port, so that an open page keeps working.
+Python file in the same folder or one of its subfolders. The port stays the same, so that an open page keeps working.
 """
 
 import logging
@@ -29,8 +29,8 @@ from ..loop_watch import watch_loop
 from ..program_name import program_name
 from ..workbench.front import Workbench
 
-_ENDING = {"-h", "--help", "--help-all", "--version"}
-"""Options of a server that print something and end it."""
+_EXITING_OPTIONS = {"-h", "--help", "--help-all", "--version"}
+"""Options with which a server prints something and exits."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -59,11 +59,11 @@ def main(argv: Sequence[str]) -> int:
     if args.port is not None:
         fixed_options.append(f"--port={args.port}")
     arguments = add_options(argv[end + 1 :], fixed_options)
-    if not _ENDING.isdisjoint(arguments):
+    if not _EXITING_OPTIONS.isdisjoint(arguments):
         serve(program, file, arguments, browse=False)
-    # Its lines about its own shutdown don't help the author.
+    # What watchfiles logs about its shutdown does not help the author.
     logging.getLogger("watchfiles").setLevel(logging.ERROR)
-    # Editors write a file in several steps within a moment.
+    # `debounce`: editors save a file in several steps.
     run_process(
         *watched_folders(file),
         target=serve,
@@ -76,21 +76,21 @@ def main(argv: Sequence[str]) -> int:
 
 
 def watched_folders(file: Path) -> set[Path]:
-    """Return the folder of `file`, and the folders in it that have Python files. Watching everything below could mean
-    a whole home directory: 100,000 folders, some of them unreadable."""
+    """Return the folder of `file`, and its subfolders that contain Python files. Deeper folders are not watched,
+    since the folder may be a home directory with 100,000 of them."""
     return {file.parent, *(module.parent for module in file.parent.glob("*/*.py"))}
 
 
 def add_options(arguments: Sequence[str], options: Sequence[str]) -> list[str]:
-    """Return the arguments with these options, which override them."""
-    # After a `--` an option would be a value.
+    """Return `arguments` with `options` added, which override those in `arguments`."""
+    # After a `--`, they would not count as options.
     end = arguments.index("--") if "--" in arguments else len(arguments)
     return [*arguments[:end], *options, *arguments[end:]]
 
 
 def serve(program: str, file: Path, arguments: Sequence[str], browse: bool) -> None:
-    """Serve the file with these arguments in this process until a signal ends it. Raises the same errors as the
-    file."""
+    """Serve the server in `file` with these arguments until a signal ends this process. With `browse`, open the
+    browser at the first start. Raises the exceptions of importing the file."""
     try:
         module = load_module(file)
     except SystemExit:
@@ -113,15 +113,15 @@ def serve(program: str, file: Path, arguments: Sequence[str], browse: bool) -> N
 
 
 def load_module(file: Path) -> ModuleType:
-    """Import `file` and return its module, or another module with that name that is already imported. Raises the same
-    errors as the file."""
+    """Import `file` and return its module; if a module of the same name is already imported, that is returned
+    instead. Raises the exceptions of importing the file."""
     sys.path.insert(0, str(file.parent))
     return import_module(file.stem)
 
 
 def find_server(module: ModuleType, file: Path) -> Server[Any]:
-    """Return the server that `module` declares. Raises ValueError if it declares none or several, or was not imported
-    from `file`."""
+    """Return the only server that `module` declares. Raises ValueError if it declares none or several, or was not
+    imported from `file`."""
     if getattr(module, "__file__", None) != str(file):
         raise ValueError(f"Python already has a module named {file.stem!r}: give the file another name")
     # A server with two names counts once.

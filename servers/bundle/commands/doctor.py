@@ -1,4 +1,4 @@
-"""`python -m servers doctor`: determines why servers do not work, and how to fix them."""
+"""`python -m servers doctor`: finds out why servers do not work, and how to fix that."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -25,7 +25,7 @@ _STYLES = {Severity.OK: "green", Severity.WARNING: "yellow", Severity.FAULT: "bo
 
 
 def main(argv: Sequence[str]) -> int:
-    """Print the findings; return the exit code, which is 1 if something does not work."""
+    """Print the findings; return the exit code, which is 1 if there is a fault."""
     parser = CommandParser(
         "doctor",
         "Check the installation, each client's configuration and this shell. Start each of the bundle's servers as "

@@ -20,7 +20,7 @@ from ..terminal.command_parser import CommandParser
 
 
 def main(argv: Sequence[str]) -> int:
-    """Write the files and print the path of each, with its use; return the exit code."""
+    """Write the files, and print for each what the user can do with it; return the exit code."""
     parser = CommandParser(
         "export", "Write bundles, plugins, and entries for the MCP registry and Docker's MCP gateway."
     )
@@ -60,7 +60,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _next_step(path: Path) -> str | None:
-    """Return the next step for the file, or None for part of a plugin."""
+    """Return what the user can do with the file at `path`; None for a file that is only a part of a plugin."""
     match path.name:
         case "server.json":
             publish = f"mcp-publisher publish {quote(str(path))}"
@@ -81,7 +81,7 @@ def _next_step(path: Path) -> str | None:
 
 
 def write_files(folder: Path, files: Mapping[str, bytes], *, force: bool = False) -> list[Path]:
-    """Write each content to its path in `folder`, which is created if missing; return the paths.
+    """Write `files`, contents by relative path, in `folder`, which is created if necessary; return the paths.
 
     An existing file with another content is replaced only with `force`: otherwise ValueError is raised, and nothing
     is written. Each file is replaced atomically. Raises OSError if the folder can't be written.
@@ -94,7 +94,7 @@ def write_files(folder: Path, files: Mapping[str, bytes], *, force: bool = False
         path.parent.mkdir(parents=True, exist_ok=True)
         entry = entry_at(path.parent.resolve() / path.name)
         existing = stat_entry(entry)
-        # A link is replaced, and its target is not changed.
+        # If it is a link, replace the link itself, not its target.
         replaced = None if existing is None or stat.S_ISLNK(existing.st_mode) else existing
         put_in_place(prepare_replacement(entry, content, replaced, mode=0o644), entry, existing)
     return list(paths)

@@ -1,4 +1,4 @@
-"""`python -m servers expose -- COMMAND`: serves over HTTP the server that a command starts."""
+"""`python -m servers expose -- COMMAND`: serves a stdio server, which COMMAND starts, over HTTP."""
 
 import os
 import shutil

@@ -58,8 +58,8 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _sections(entry: Entry, width: int) -> Iterator[tuple[str, list[str]]]:
-    """Yield the sections above the arguments, with their headings. Commands, paths and URIs stay on one line, so that
-    they can be copied."""
+    """Yield the heading and the lines of each section before the arguments. Commands, paths and URIs are not wrapped,
+    so that they can be copied."""
     yield "Start over stdio", [_example(entry, [])]
     if "http" in entry.transports:
         advice = (
@@ -101,7 +101,7 @@ def _example(entry: Entry, options: Sequence[str]) -> str:
 
 
 def _required_words(entry: Entry) -> list[str]:
-    """Return the arguments that are required by default."""
+    """Return the words of a command line for all required arguments, with placeholders as values."""
     unnamed = [argument.metavar or argument.name.upper() for argument in entry.arguments if argument.option is None]
     named = [argument for argument in entry.arguments if argument.option is not None and argument.required]
     return [part for argument in named for part in (str(argument.option), argument.metavar or "VALUE")] + unnamed

@@ -1,6 +1,6 @@
 """`python -m servers install` and `uninstall`: add a server to the configuration of a client, and remove it.
 
-Both show the change before they make it.
+Both print the change before they make it.
 """
 
 import shlex
@@ -36,7 +36,7 @@ from ..terminal.output import console, wrap
 from .config import EntryChoice, HostParser, choose_entry
 
 SECONDS = 60.0
-"""The time limit for an answer from the server: clients wait as long, since uvx may have packages to fetch."""
+"""Seconds that the server has to answer. Clients wait as long, since uvx may first have to download packages."""
 
 _STYLES = {"-": "red", "+": "green", " ": "dim"}
 
@@ -71,11 +71,9 @@ def main(argv: Sequence[str]) -> int:
     if options.dry_run:
         return 0
     directory = Path(target.machine.home) if options.scope == "user" else Path.cwd()
-    is_third_party = selection.entry is BUNDLE
-    launch = Launch(
-        selection.client, target.path, directory, selection.server, selection.entry, selection.words, is_third_party
-    )
-    # The entry stays in any case: a fault can be fixed in place.
+    client, entry, words = selection.client, selection.entry, selection.words
+    launch = Launch(client, target.path, directory, selection.server, entry, words, entry is BUNDLE)
+    # Try the server. The entry stays even if there is a fault, which the user can fix there.
     out = console()
     with out.status(f"starting it as {launch.client.title} will"):
         trial = anyio.run(partial(try_launch, launch, target.machine, this_installation(), SECONDS, modes=MODES[:1]))
@@ -89,13 +87,13 @@ def main(argv: Sequence[str]) -> int:
         return 1
     else:
         out.print(plain("; ".join(finding.what for finding in trial.findings if finding.severity is Severity.OK)))
-    out.print(f"done: now {launch.client.renewal}")
+    out.print(f"done: now {launch.client.reload_action}")
     return 0
 
 
 def _former_arguments(target: Target, selection: EntryChoice) -> str | None:
-    """Return the arguments of the entry that is replaced, without secrets; None if there is no such entry, or if it
-    may start another program, whose secrets are unknown."""
+    """Return the arguments of the entry that is replaced, without secrets, for display. None if there is no such
+    entry, or if it starts another program, of which it is unknown which arguments are secret."""
     present = read_entries(target.client, target.path).get(selection.server.name)
     if present is None or selection.entry is BUNDLE:
         return None
@@ -121,7 +119,8 @@ def uninstall(argv: Sequence[str]) -> int:
             try:
                 program = launch_command(entry)
             except ValueError:
-                # The wheel no longer exists, but the entry that `install` wrote can be computed without it.
+                # The wheel from which uvx installs the server no longer exists. Compare with the command of this
+                # installation.
                 program = local_command(entry)
             change = installing.uninstall(target, options.name or server, program)
             _show_and_make(change, frozenset(), options.dry_run)
@@ -143,14 +142,15 @@ def _parser(name: str, description: str) -> HostParser:
 
 @contextmanager
 def _target_of(options: Namespace) -> Iterator[Target]:
-    """Yield the file to change, locked against other such commands except for a dry run. Raises ValueError."""
+    """Yield the file to change. Unless this is a dry run, it is locked against other commands of this kind during the
+    block. Raises ValueError if the client has no such file, or if it can't be locked."""
     target = Target.of(get_client(options.client), this_machine(), options.scope, Path.cwd())
     with nullcontext() if options.dry_run else target.lock():
         yield target
 
 
 def _show_and_make(change: Change, secrets: Set[str], dry_run: bool) -> None:
-    """Show the change to the file, and make it unless it is a `dry_run`.
+    """Print the change to the file, and make it unless `dry_run` is true.
 
     Raises ValueError if the change can't be made.
     """
@@ -171,6 +171,6 @@ def _show_and_make(change: Change, secrets: Set[str], dry_run: bool) -> None:
     if dry_run:
         out.print("nothing was changed, because of --dry-run")
         return
-    backup = change.make()
+    backup = change.apply()
     if backup is not None:
         out.print(f"backup of the previous file: {backup}")

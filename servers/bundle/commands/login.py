@@ -27,9 +27,9 @@ from shared.program.messages import exit_with_error
 from shared.text import plain
 
 from ..terminal.command_parser import CommandParser
-from ..terminal.endings import DONE, REFUSED, UNREACHED
+from ..terminal.exit_codes import DONE, REFUSED, UNREACHED
 from ..terminal.output import console, print_json, table
-from ..terminal.waking import wake_on_signals
+from ..terminal.signal_wakeup import wake_on_signals
 
 
 def main(argv: Sequence[str]) -> int:
@@ -129,7 +129,7 @@ def _port(text: str) -> int:
 
 
 def _client_of(args: Namespace) -> ClientInformation | None:
-    """Return the client that the command line names; None if it names none. Raises ValueError."""
+    """Return the client information in the options; None if they contain none. Raises ValueError if it is invalid."""
     if args.client_id is None:
         if args.client_secret_file is not None:
             raise ValueError("--client-secret-file needs --client-id")
@@ -153,14 +153,15 @@ async def _log_in(args: Namespace, client: ClientInformation | None, accounts: A
         _say(f"if your browser does not open, log in on this page:\n{url}")
 
     try:
-        # A client registered in advance has a fixed redirect URI, which an invented path would not match.
+        # For a client that was registered in advance, the redirect URI must be the registered one, so its path is
+        # fixed.
         path = None if client is None and args.client_metadata_url is None else "/callback"
         loopback = Loopback(say_url, opens_browser=not args.no_browser, path=path, port=args.port)
-        # Nothing else may happen while it waits for the browser, so Ctrl+C must wake the loop itself.
+        # While it waits for the browser, there may be no other event, so Ctrl+C itself must wake the event loop.
         with wake_on_signals(), loopback as redirect:
             grant = AuthorizationCode(redirect, client, args.client_metadata_url)
-            # An existing login would be reused, and stays until this one has succeeded. The other commands, which
-            # renew its tokens, do not know the client.
+            # `ignores_stored`: otherwise an existing login would be used. It is replaced only when this one has
+            # succeeded. `stores_client`: other commands need the client information to renew the tokens.
             options = OAuthOptions(scopes=args.scope, ignores_stored=True, stores_client=True)
             credentials = OAuth(args.url, grant, tokens=accounts.tokens, options=options)
             async with connect(args.url, auth=credentials):
@@ -203,7 +204,7 @@ async def _forget(accounts: Accounts, account: Account) -> None:
             if stored and issuer and not await issuer.revoke(stored.token):
                 _say("the issuer did not revoke the tokens, which remain valid until they expire")
         except TokensUnavailable:
-            raise  # a login that was not revoked and can't be deleted stays listed
+            raise  # the storage can't be used, so the login stays
         except AuthError as error:
             _say(f"the issuer did not revoke the tokens, which remain valid until they expire: {error}")
         await tokens.delete(server_key(url))

@@ -20,8 +20,7 @@ from shared.program.settings.options import Group, read_options
 from ..program_name import program_name
 
 _LOCAL_SETTINGS = {"host": "127.0.0.1", "port": "0", "workers": "1"}
-"""Settings that override the settings in the configuration, which are meant for the operator's `serve` and may
-conflict with it."""
+"""Values that override those in the configuration: these are meant for `serve`, which may be running with them."""
 
 
 class _OpenOptions(Selection):
@@ -59,7 +58,7 @@ def main(argv: Sequence[str]) -> int:
     def announce(url: str) -> None:
         print(f"the workbench is at {url}; press Ctrl+C to stop", file=sys.stderr, flush=True)  # noqa: T201 - for people
         if not own.no_browser:
-            # A browser in the terminal blocks until the user leaves it.
+            # In a thread, because a browser in the terminal blocks until the user leaves it.
             Thread(target=_browse, args=[url], daemon=True).start()
 
     exposed = next(filter(None, secrets), None)

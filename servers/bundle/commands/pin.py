@@ -17,18 +17,18 @@ from shared.text import escape, format_count, nearest, plain
 
 from ..program_name import program_name
 from ..terminal.command_parser import CommandParser
-from ..terminal.endings import DONE, REFUSED, Misuse
+from ..terminal.exit_codes import DONE, REFUSED, Misuse
 from ..terminal.session import Connector, Session
 from ..terminal.targets import ServerChoice
 
 SECONDS = 60.0
-"""The time limit for a server to start, and for each answer."""
+"""Seconds that a server has to start, and for each answer."""
 
 ToolDefinitions = Sequence[dict[str, Any]]
 
 
 def main(argv: Sequence[str]) -> int:
-    """Print the changes, and accept them if requested; return the exit code, which is 1 if a tool remains
+    """Print the changes, and accept them if requested; return the exit code, which is 1 if a tool is still
     withheld."""
     parser = CommandParser(
         "pin",
@@ -63,12 +63,13 @@ def main(argv: Sequence[str]) -> int:
     async def work(client: Client) -> int:
         return _report(args, third_party, pins, await session.wait_for(list_tools(client)))
 
-    # The server's credentials are in the configuration, and no option of this command sets them.
+    # `has_token`: the credentials are in the configuration, so a refusal must not suggest options for them.
     return session.run_on(Connector(third_party.name, third_party.connect, has_token=True), work, ALL_CAPABILITIES)
 
 
 def _report(args: Namespace, third_party: ThirdPartyServer, pins: Pins, tools: ToolDefinitions) -> int:
-    """Print the comparison and accept the tools; return the exit code. Raises Misuse for unknown tools."""
+    """Print the comparison, accept tools if requested, and return the exit code. Raises Misuse for an unknown
+    tool."""
     current = {tool["name"]: tool for tool in tools}
     named = list(args.accept or ())
     for name in named:

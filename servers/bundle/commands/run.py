@@ -1,9 +1,10 @@
 """`python -m servers run NAME`: start one server by name, or with `--join` several as one
 (`servers/gateway/program.py`).
 
-Clients of the MCP registry start a package by the program with the package's name, and pass it arguments. So
-`mcp-server-bundle run filesystem DIR` is `mcp-bundle-filesystem DIR`. It reads no catalog, since it must not need
-more libraries than the server does.
+Clients that install a package from the MCP registry start the program with the name of the package, and pass it
+arguments. So they start a server with `mcp-server-bundle run filesystem DIR`, which does the same as
+`mcp-bundle-filesystem DIR`. This module does not read the catalog, since it must not need more libraries than the
+server.
 """
 
 import sys

@@ -32,7 +32,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         own = read_options(Selection, arguments)
         configuration = Configuration() if own.config is None else read_configuration(own.config)
-        # Options that apply to a single server have no meaning here.
+        # The transport is always HTTP here.
         options = read_options(Options, {**arguments, "transport": "http"}, os.environ, "MCP", configuration.options)
         workbench = read_options(WorkbenchOptions, arguments, file=configuration.workbench)
         is_local = options.host in LOOPBACK

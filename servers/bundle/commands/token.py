@@ -1,4 +1,4 @@
-"""`python -m servers token`: the named tokens of a listener, in the file for `--tokens-file`."""
+"""`python -m servers token`: creates, lists and revokes tokens in the file that servers read with `--tokens-file`."""
 
 import os
 import sys
@@ -17,7 +17,7 @@ from ..terminal.output import console, print_json, table
 from ..tokens import EditableTokens
 
 VARIABLE = "MCP_TOKENS_FILE"
-"""The variable of the option `--tokens-file` of every server."""
+"""The environment variable for the option `--tokens-file` of every server."""
 _MAX_DAYS = 36_500
 
 
@@ -55,7 +55,7 @@ def main(argv: Sequence[str]) -> int:
                 _check_scopes(scopes or ())
             if args.expires is not None and not 1 <= args.expires <= _MAX_DAYS:
                 raise ValueError(f"--expires must be from 1 to {_MAX_DAYS} days")
-            print(tokens.make(args.name, scopes, args.expires))  # noqa: T201 - it is the output
+            print(tokens.create(args.name, scopes, args.expires))  # noqa: T201 - it is the output
             grants = "it grants everything" if scopes is None else f"it grants {' '.join(scopes)}"
             lasts = "never expires" if args.expires is None else f"expires in {args.expires} days"
             note = f"{grants} and {lasts}; it is shown only once; servers accept it with --tokens-file {tokens.path}"
@@ -72,7 +72,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _check_scopes(scopes: Iterable[str]) -> None:
-    """Raise ValueError for a scope that no server of the bundle has."""
+    """Raise ValueError if one of the scopes is not used by any server of the catalog."""
     entries = load_catalog().servers
     names = [entry.name for entry in entries]
     valid = {f"{name}:{right}" for name in names for right in ("read", "write", "*")}

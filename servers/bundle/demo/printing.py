@@ -1,4 +1,4 @@
-"""Output of the demo: a line for each piece of work, or every call with its result."""
+"""The output of the demo: a line for each piece of work, or each call with its result."""
 
 import re
 import sys
@@ -7,35 +7,35 @@ from typing import Any, NamedTuple
 
 from shared.client.client import Client
 
-# Servers put untrusted text between two lines with the same mark.
+# Servers put untrusted text between two lines with the same random tag.
 _FENCE = re.compile(r"^<(\w+-[0-9a-f]+)>[^\n]*\n(.*?)\n?^</\1>$", re.DOTALL | re.MULTILINE)
 
 
 class DemoOutput(NamedTuple):
-    """The output about the work through one connection: `full` is everything, `brief` only some lines."""
+    """Prints what is done over one connection: each call if `full`, a summary if `brief`, nothing if neither."""
 
     full: bool
     brief: bool
 
     def show(self, text: str) -> None:
-        """Print a line of the full form."""
+        """Print a line of the full output."""
         if self.full:
             say(text)
 
     def summarize(self, what: str, text: str) -> None:
-        """Print a line of the brief form: the tool, and its effect."""
+        """Print a line of the summary: `what` was called, and its effect as `text`."""
         if self.brief:
             say(f"  {what:18} {text}")
 
     def quote(self, lines: Iterable[str]) -> None:
-        """Print lines of a result below the line about the work, in the brief form."""
+        """Print lines of a result below a line of the summary."""
         if self.brief:
             for line in lines:
                 say(f"{'':21}| {line}")
 
     async def call(self, client: Client, tool: str, **arguments: Any) -> list[str]:
-        """Call a tool; return the lines of its text, without the fence if there is one. Raises RuntimeError if it
-        failed."""
+        """Call a tool and return the lines of its text; if untrusted text in it is between tags, only those lines.
+        Raises RuntimeError if the call failed."""
         return await self._call(client, tool, arguments, expect_refusal=False)
 
     async def expect_refusal(self, client: Client, tool: str, **arguments: Any) -> list[str]:
@@ -56,5 +56,5 @@ class DemoOutput(NamedTuple):
 
 
 def say(text: str) -> None:
-    """Print a line at once."""
+    """Print a line without buffering."""
     print(text, file=sys.stdout, flush=True)  # noqa: T201 - showing is what a demo is for

@@ -1,4 +1,4 @@
-"""The work of the demo through each server: it prepares a folder, and works in it."""
+"""The work that the demo does with each server, in a folder that it prepares."""
 
 import sys
 from collections.abc import Awaitable, Callable
@@ -59,21 +59,23 @@ Write three sentences for the standup meeting, in a tone that is {{ mood }}. Thi
 DONE = "{{ 7 * 7 }} is what the template said"
 
 
-class Part:
-    """The part of the demo about one server."""
+class ServerDemo:
+    """The demo of one server."""
 
     server: str
-    is_alone = False
-    """True if it is left out of the joined demo, because another server has tools with the same names."""
-    needs: str | None = None
-    """The variable that names the user's own data to work on; without it this part is skipped."""
+    is_excluded_from_join = False
+    """True if the server is not part of the joined servers, because another one has tools with the same names."""
+    required_variable: str | None = None
+    """The environment variable with the address of the user's own database. If it is not set, this demo is
+    skipped."""
 
     def arguments(self, folder: Path) -> list[str]:
         """Prepare `folder`; return the arguments that start the server on it."""
         raise NotImplementedError
 
     def settings(self, folder: Path) -> dict[str, Any]:
-        """Return the same for a prepared folder, as settings in a configuration of several servers."""
+        """Return the same arguments, for a folder that is prepared already, as settings in a configuration of several
+        servers."""
         raise NotImplementedError
 
     async def work(self, client: Client, folder: Path, output: DemoOutput) -> None:
@@ -81,7 +83,7 @@ class Part:
         raise NotImplementedError
 
 
-class _Files(Part):
+class _Files(ServerDemo):
     """A project that another program changes during the demo."""
 
     server = "filesystem"
@@ -91,7 +93,7 @@ class _Files(Part):
         (folder / "notes.md").write_text(NOTES)
         (folder / "src").mkdir()
         (folder / "src" / "hello.py").write_text('print("hello")\n')
-        # Otherwise the edits of each demo would go into the journal of the user.
+        # `--no-undo`: otherwise the user's undo journal would contain the edits of the demo.
         return ["--allow-write", "--no-undo", str(folder)]
 
     def settings(self, folder: Path) -> dict[str, Any]:
@@ -120,7 +122,7 @@ class _Files(Part):
         output.summarize("subscription", f"another program changed {file.name}, and the client was notified")
 
 
-class _Database(Part):
+class _Database(ServerDemo):
     """The database of a shop that another program changes during the demo."""
 
     server = "sqlite"
@@ -161,12 +163,12 @@ class _Database(Part):
         output.summarize("subscription", f"another program changed {file.name}, and the client was notified")
 
 
-class _UsersDatabase(Part):
+class _UsersDatabase(ServerDemo):
     """The user's own database."""
 
     server = "postgres"
-    is_alone = True
-    needs = "MCP_POSTGRES_DATABASES"
+    is_excluded_from_join = True
+    required_variable = "MCP_POSTGRES_DATABASES"
 
     def arguments(self, folder: Path) -> list[str]:
         """Return no arguments: the server reads the address from its environment, since it may contain a password."""
@@ -195,7 +197,7 @@ class _Quiet(SimpleHTTPRequestHandler):
         """Write nothing."""
 
 
-class _Pages(Part):
+class _Pages(ServerDemo):
     """A web site."""
 
     server = "fetch"
@@ -221,15 +223,15 @@ class _Pages(Part):
         output.summarize("fetch", "a page, as Markdown without its menu:")
         heading = next(at for at, line in enumerate(page) if line.startswith("# "))
         output.quote(shorten(line, 90, placeholder=" ...") for line in page[heading : heading + 3] if line)
-        part = await output.call(client, "fetch", url=f"{site}/", section="What it takes", format="text")
-        output.summarize("fetch", f"one section of it, as text: {', '.join(part[-2:])}")
+        demo = await output.call(client, "fetch", url=f"{site}/", section="What it takes", format="text")
+        output.summarize("fetch", f"one section of it, as text: {', '.join(demo[-2:])}")
         await output.call(client, "fetch_many", urls=[f"{site}/prices.json", f"{site}/nothing.html"])
         await output.expect_refusal(client, "fetch", url=f"{site}/basket")
         why = await output.expect_refusal(client, "fetch", url="http://169.254.169.254/latest/meta-data/")
         output.summarize("fetch, refused", why[0].partition(": ")[2])
 
 
-class _Prompts(Part):
+class _Prompts(ServerDemo):
     """A library with a prompt that is edited during the demo."""
 
     server = "prompts"
@@ -276,7 +278,7 @@ async def _get(client: Client, output: DemoOutput, **arguments: str) -> list[str
 async def _watch(
     client: Client, output: DemoOutput, uri: str, event: str, change: Callable[[], Awaitable[None]]
 ) -> None:
-    """Make a change from outside, and wait for its notification."""
+    """Subscribe to `uri`, make a `change` that does not go through the server, and wait for the notification."""
     async with client.changes([uri], lists=False) as changes:
         output.show(f"-> subscribed to {uri}; now {event}")
         await change()
@@ -285,4 +287,4 @@ async def _watch(
         output.show(f"<- notifications/resources/updated {notification.uri}")
 
 
-PARTS = (_Files(), _Database(), _UsersDatabase(), _Pages(), _Prompts())
+SERVER_DEMOS = (_Files(), _Database(), _UsersDatabase(), _Pages(), _Prompts())

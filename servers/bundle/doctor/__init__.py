@@ -1,1 +1,1 @@
-"""Checks that determine why servers do not work on this machine, with one module for each group of checks."""
+"""Checks that find out why servers do not work on this machine. Each module contains one group of checks."""

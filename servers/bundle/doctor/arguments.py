@@ -1,4 +1,4 @@
-"""The settings of a server: its arguments, its variables, and the environment in which it is started."""
+"""The settings with which a server is started: its arguments, its variables, and the environment of its client."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -14,10 +14,10 @@ from ..hosts.clients import Client
 
 _COMMON = option_spellings(Options.model_fields)
 _ON = {"1", "true", "yes", "on", "t", "y"}
-# They run in a terminal, and pass on the environment of the shell.
+# The names of the clients that run in a terminal, and pass on the environment of the shell.
 _TERMINAL_CLIENTS = {"claude-code", "gemini", "codex"}
 _BARE_PATH = "/usr/bin:/bin:/usr/sbin:/sbin"
-# The variables of a program that was not started from a shell.
+# The variables that a program has which was not started from a shell.
 _DESKTOP_VARIABLES = {
     *("HOME", "LANG", "LC_ALL", "LOGNAME", "SHELL", "TERM", "TMPDIR", "USER"),
     *("APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROGRAMDATA", "PROGRAMFILES", "SYSTEMDRIVE"),
@@ -26,18 +26,18 @@ _DESKTOP_VARIABLES = {
 
 
 class GivenSettings(NamedTuple):
-    """The values that are set."""
+    """The values that a command line or an environment sets."""
 
     own: list[tuple[Argument, str]]
     """The arguments of this server, with their values."""
     common: dict[str, str]
     """The options of every server, by names such as `token_file`."""
     faults: list[str]
-    """The reasons that an option or a variable is invalid."""
+    """Why options or variables are invalid, one message each."""
 
 
 def read_arguments(entry: Entry, words: Sequence[str]) -> GivenSettings:
-    """Return the settings of the command line."""
+    """Return the settings on the command line of a server, whose arguments are `words`."""
     options = {**_COMMON, **entry.spellings()}
     line = read_command_line(words, options)
     own = {argument.option: argument for argument in entry.arguments}
@@ -54,14 +54,14 @@ def read_arguments(entry: Entry, words: Sequence[str]) -> GivenSettings:
         settings.faults.append(reason or _no_such("option", words[number].partition("=")[0], options))
         argument = own.get(words[number])
         if argument is not None and argument.secret and number + 1 < len(words):
-            # A word that looks like an option is not treated as a value, but may still be the secret.
+            # The word after it was not read as its value because it looks like an option, but it may be the secret.
             hidden = number + 1
             settings.own.append((argument, words[hidden]))
     return settings
 
 
 def read_variables(entry: Entry, environment: Mapping[str, str], separator: str) -> GivenSettings:
-    """Return the settings of the variables; `separator` separates the paths of a list."""
+    """Return the settings in environment variables. `separator` separates the paths in a list."""
     own = {argument.environment: argument for argument in entry.arguments if argument.environment is not None}
     common = {variable_of(name, "MCP"): name for name in Options.model_fields}
     settings = GivenSettings([], {}, [])
@@ -79,7 +79,7 @@ def read_variables(entry: Entry, environment: Mapping[str, str], separator: str)
 
 
 def known_variables(entries: Sequence[Entry]) -> dict[str, str]:
-    """Return every variable that affects a server, with the server."""
+    """Return the name of the server that each variable affects, by variable."""
     own = {
         argument.environment: entry.name
         for entry in entries
@@ -95,7 +95,7 @@ def value_of(name: str, *sources: GivenSettings) -> str | None:
 
 
 def is_on(argument: Argument, value: str) -> bool:
-    """Return True if it is a switch that is on."""
+    """Return True if `argument` is a switch and `value` turns it on."""
     return argument.type == "boolean" and value.lower() in _ON
 
 
@@ -105,11 +105,11 @@ def _no_such(what: str, name: str, names: Iterable[str]) -> str:
 
 
 def environment_from(client: Client | None, machine: Machine) -> dict[str, str]:
-    """Return the environment that the client passes on to a server, in addition to the variables of its entry. None
-    means a desktop program."""
+    """Return the environment that a client passes on to a server, in addition to the variables in the entry. If
+    `client` is None, return that of a desktop program."""
     shell = machine.environment
     if client is not None and client.name in _TERMINAL_CLIENTS:
         return {"PATH": "", **shell}
     inherited = {name: value for name, value in shell.items() if name.upper() in _DESKTOP_VARIABLES}
-    # On Windows the PATH is a setting of the user, the same for all programs.
+    # On Windows, PATH is a setting of the user that all programs get.
     return {**inherited, "PATH": shell.get("PATH", "") if machine.system == "windows" else _BARE_PATH}

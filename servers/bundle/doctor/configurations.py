@@ -24,33 +24,34 @@ _FILE_NAME = re.compile(r"[^\\/]*$")
 
 
 class Launch(NamedTuple):
-    """One of the bundle's servers, in the form in which a client starts or reaches it."""
+    """An entry of a client for one of the bundle's servers: how the client starts or reaches it."""
 
     client: Client
     file: Path
     directory: Path
-    """The directory in which it is started; clients differ, and do not document it."""
+    """The directory in which the server is probably started; clients do not document it."""
     server: ConfiguredServer
     entry: Entry
     words: tuple[str, ...] = ()
     """The arguments of the server itself, without the arguments of the command that starts it."""
-    is_third_party: bool = False
-    """True if it is the program of the bundle, which represents third-party servers."""
+    is_outside_catalog: bool = False
+    """True if the server is not in the catalog: the entry starts `connect`, `run --join`, or the user's own file."""
 
     @property
     def where(self) -> str:
-        """Its name in findings."""
+        """The name of the entry in findings."""
         return f"{self.client.title}, {self.server.name!r}"
 
     @property
     def own_file(self) -> str:
-        """The user's own Python file that it starts; empty if it starts another server."""
+        """The user's own Python file that the entry starts; empty if it starts anything else."""
         first = self.server.args[0] if self.server.args else ""
         return first if first.endswith(".py") else ""
 
     @property
     def advice(self) -> str:
-        """The advice that makes the client start this installation's server, or corrects the user's own file."""
+        """What the user can do if the server does not start: make the entry start the server of this installation, or
+        correct the user's own file."""
         if self.own_file:
             return f"correct {self.own_file}"
         try:
@@ -60,7 +61,7 @@ class Launch(NamedTuple):
 
 
 class Configuration(NamedTuple):
-    """The servers in the files of the clients, and the findings."""
+    """The bundle's servers in the files of clients, and the findings about these files."""
 
     launches: list[Launch]
     findings: list[Finding]
@@ -69,9 +70,9 @@ class Configuration(NamedTuple):
 def find_servers(
     machine: Machine, project: Path, entries: Sequence[Entry], clients: Sequence[Client]
 ) -> Configuration:
-    """Read the existing files of the `clients`, or of all clients if there are none: the user's files, and the files
-    of the `project`. If BUNDLE is among the `entries`, entries for `connect` and `run --join` are included, and those
-    for a user's own file that this Python starts."""
+    """Find the servers `entries` in the configurations of `clients`, or of all clients if that is empty: in the files
+    of the user, and in those of the `project`. If BUNDLE is among `entries`, the result also has the entries that
+    start `connect`, `run --join`, or a user's own file with this Python."""
     configuration = Configuration([], [])
     seen: set[Path] = set()
     sources = [
@@ -88,7 +89,7 @@ def find_servers(
 
 
 class _Source(NamedTuple):
-    """One file of a client; `directory` is where its servers are started."""
+    """One file of a client, and the directory in which the client starts its servers."""
 
     client: Client
     path: Path
@@ -107,7 +108,7 @@ def _read_file(configuration: Configuration, source: _Source, project: Path, ent
         if not listed and client.format != "toml":
             root = jsonc.parse(read_bytes(path) or b"", client.format == "jsonc")
             members = root.members() if root is not None else []
-        # The key under which another client looks for servers, if this one finds none.
+        # If there are no servers under this client's key, they may be under the key of another client.
         other = next((member.name for member in members if member.name in _LISTS and member.name != client.key), None)
     except ValueError as error:
         reason = str(error).removeprefix(f"{path}: ")
@@ -138,26 +139,30 @@ def _read_file(configuration: Configuration, source: _Source, project: Path, ent
 def _add_launch(
     configuration: Configuration, source: _Source, name: str, value: Any, entries: Sequence[Entry]
 ) -> None:
-    """Add the server that `value` describes, if it belongs to the bundle."""
+    """Add the entry called `name` with the content `value` if it is for one of the bundle's servers."""
     client = source.client
     try:
         server = parse_entry(client, name, value)
     except ValueError as error:
-        # Only the name shows whether it belongs to the bundle.
+        # The content is invalid, so only the name suggests whether it is for one of the bundle's servers.
         if any(entry.name in name.lower() for entry in entries):
             what = f"{client.title} can't use it: {error}"
             configuration.findings.append(fault(source.where, what, f"correct the entry in {source.path}"))
         return
     matched = None if server is None else _match_entry(server, entries)
     if server is not None and matched is not None:
-        is_third_party = matched[0] is BUNDLE
-        configuration.launches.append(Launch(client, source.path, source.directory, server, *matched, is_third_party))
+        is_outside_catalog = matched[0] is BUNDLE
+        configuration.launches.append(
+            Launch(client, source.path, source.directory, server, *matched, is_outside_catalog)
+        )
 
 
 def _match_entry(server: ConfiguredServer, entries: Sequence[Entry]) -> tuple[Entry, tuple[str, ...]] | None:
-    """Return its entry among `entries`, and its own arguments; None if it does not belong to the bundle."""
+    """Return the entry of the catalog for `server`, and the arguments of the server itself; None if it is none of
+    `entries`."""
     if server.url is not None:
-        # `serve` has each at `/NAME/mcp`; the URL of a single server does not contain its name.
+        # `serve` has each server at `/NAME/mcp`. The URL of a single server does not contain its name, so compare
+        # that of the entry too.
         named = {server.name, *server.url.partition("?")[0].split("/")}
         return next(((entry, ()) for entry in entries if entry.name in named), None)
     words = (server.command or "", *server.args)
@@ -165,13 +170,13 @@ def _match_entry(server: ConfiguredServer, entries: Sequence[Entry]) -> tuple[En
         return BUNDLE, server.args  # as `install FILE.py` writes it
     for number, word in enumerate(words):
         rest = words[number + 1 :]
-        # The program of the bundle represents servers only with these commands.
+        # Only with these commands, the bundle's program is a server.
         has_servers = rest[:1] == ("connect",) or (rest[:1] == ("run",) and "--join" in rest)
         file_name = _FILE_NAME.search(word)
         program = file_name[0].removesuffix(".exe").partition(":")[0] if file_name else ""
         is_module = number > 0 and words[number - 1] == "-m"
         for entry in entries:
-            # An image has a tag after the colon.
+            # A container image may have a tag after a colon, which `partition` has removed.
             is_started = word == entry.module if is_module else program in {entry.script, entry.image}
             if is_started and (entry is not BUNDLE or has_servers):
                 return entry, rest

@@ -1,4 +1,4 @@
-"""All checks, in order. A server in a client's configuration is checked, started, and called."""
+"""Runs all checks of clients' configurations. Each server in them is checked, started, and called."""
 
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -19,12 +19,12 @@ from .arguments import environment_from, known_variables, read_arguments
 from .configurations import Launch, find_servers
 from .findings import Finding, Severity, fault, fine, warning
 from .installation import CheckedInstallation, check_installation
-from .launches import check_launch, check_token_file, is_filled_in
-from .trials import MODES, Start, TriedServer, judge, split_secrets, try_server
+from .launches import check_launch, check_token_file, has_placeholders
+from .trials import MODES, StartCommand, TriedServer, judge, split_secrets, try_server
 from .urls import check_url
 
 SECONDS = 20.0
-"""The time limit for a server's answer; clients wait for about a minute."""
+"""Seconds that a server has to answer. Clients wait for about a minute."""
 MAX_CONCURRENT_SERVERS = 4
 """Maximum number of servers that are started at the same time."""
 
@@ -32,23 +32,23 @@ Step = Callable[[], Awaitable[list[Finding]]]
 
 
 class Examination(NamedTuple):
-    """The scope of an examination."""
+    """What is to be examined."""
 
     machine: Machine
     installation: CheckedInstallation
     project: Path
     """The directory whose project configurations are included."""
     entries: Sequence[Entry]
-    """The servers of the catalog, or the ones that the user named."""
+    """The servers that the user has named, or all of the catalog."""
     is_named: bool = False
     """True if the user named the servers."""
     clients: Sequence[Client] = ()
-    """The clients to check; all if empty."""
-    seconds: float = SECONDS
+    """The clients whose configurations are checked; all if empty."""
+    time_limit: float = SECONDS
 
 
 async def examine(examination: Examination) -> list[Finding]:
-    """Run all checks. Each server is started twice, once for each era."""
+    """Run all checks and return the findings. Each server is started twice, once for each era of the protocol."""
     machine, entries = examination.machine, examination.entries
     findable = entries if examination.is_named else [*entries, BUNDLE]
     configuration = find_servers(machine, examination.project, findable, examination.clients)
@@ -64,18 +64,19 @@ async def examine(examination: Examination) -> list[Finding]:
             findings.append(warning(client.title, what, fix))
 
     async def check(launch: Launch) -> list[Finding]:
-        return (await try_launch(launch, machine, examination.installation, examination.seconds)).findings
+        return (await try_launch(launch, machine, examination.installation, examination.time_limit)).findings
 
     steps: list[Step] = [partial(check, launch) for launch in configuration.launches]
     if not configuration.launches or examination.is_named:
-        # Without names, servers that no client has configured are of interest only if there is no configured one.
+        # Servers that no client has configured are started if the user has named servers, or if nothing is
+        # configured.
         rest = [entry for entry in entries if entry.name not in configured | broken]
         steps += [partial(_try_unconfigured, examination, entry) for entry in rest]
     return findings + await run_steps(steps)
 
 
 async def run_steps(steps: Sequence[Step]) -> list[Finding]:
-    """Run the steps, some at the same time, and return their findings in order."""
+    """Run the steps, several at the same time, and return their findings in the order of the steps."""
     by_step: list[list[Finding]] = [[] for _ in steps]
     limit = anyio.CapacityLimiter(MAX_CONCURRENT_SERVERS)
 
@@ -90,7 +91,7 @@ async def run_steps(steps: Sequence[Step]) -> list[Finding]:
 
 
 async def _try_unconfigured(examination: Examination, entry: Entry) -> list[Finding]:
-    """Start a server that no client has configured, with minimal settings."""
+    """Start a server that no client has configured, with the least settings that it needs; return the findings."""
     with tempfile.TemporaryDirectory(prefix="mcp-doctor-") as folder:
         required = [argument for argument in entry.arguments if argument.required]
         if any(argument.name == "demo" for argument in entry.arguments):
@@ -108,7 +109,7 @@ async def _try_unconfigured(examination: Examination, entry: Entry) -> list[Find
             f"find out why {command[0]} does not start",
         )
         env, home = environment_from(None, examination.machine), Path(examination.machine.home)
-        return (await try_modes(tried, Start(command, env, home), examination.seconds)).findings
+        return (await try_modes(tried, StartCommand(command, env, home), examination.time_limit)).findings
 
 
 def check_shell(machine: Machine, entries: Sequence[Entry]) -> Iterator[Finding]:
@@ -124,24 +125,27 @@ def check_shell(machine: Machine, entries: Sequence[Entry]) -> Iterator[Finding]
 
 
 class Trial(NamedTuple):
-    """The findings about one server."""
+    """The result of trying one server."""
 
     findings: list[Finding]
     tools: int | None = None
-    """The number of tools of the server; None if it was not started, or does not work."""
+    """The number of its tools; None if the server was not started, or does not work."""
 
 
 async def try_launch(
-    launch: Launch, machine: Machine, installation: CheckedInstallation, seconds: float, modes: Sequence[str] = MODES
+    launch: Launch,
+    machine: Machine,
+    installation: CheckedInstallation,
+    time_limit: float,
+    modes: Sequence[str] = MODES,
 ) -> Trial:
-    """Check the configuration of a server. If it has no fault, start or connect to the server once for each of the
-    `modes`; it has `seconds` to answer."""
+    """Check an entry. If that finds no fault, start or connect to the server once in each of the `modes` of the
+    client. It has `time_limit` seconds to answer."""
     server = launch.server
     try:
         findings = list(check_launch(launch, machine))
     except (OSError, ValueError) as error:
-        # A path may be longer than the system allows, or contain a null character; a port may have thousands of
-        # digits.
+        # A path may be too long for the system or contain a null character; a port may have thousands of digits.
         reason = error.strerror if isinstance(error, OSError) else str(error)
         what = f"its arguments can't be examined: {reason}"
         return Trial([fault(launch.where, what, f"correct it in {launch.file}")])
@@ -150,13 +154,13 @@ async def try_launch(
     if not server.enabled:
         return Trial([*findings, fine(launch.where, f"not started: it is disabled in {launch.file}")])
     if server.command is None:
-        results, tools = await check_url(launch, machine, installation, seconds, modes)
+        results, tools = await check_url(launch, machine, installation, time_limit, modes)
         return Trial([*findings, *results], tools)
-    if is_filled_in(launch):
+    if has_placeholders(launch):
         what = "not started: its entry has variables that only the client knows"
         return Trial([*findings, fine(launch.where, what)])
     env = {**environment_from(launch.client, machine), **server.env}
-    # A variable that no option declares may contain a secret.
+    # Treat the value of a variable as a secret unless the catalog declares it as public.
     public = {argument.environment for argument in launch.entry.arguments if not argument.secret}
     values = [value for variable, value in launch.server.env.items() if variable not in public]
     values.append(machine.environment.get("MCP_TOKEN", ""))
@@ -164,17 +168,19 @@ async def try_launch(
     hidden = split_secrets(values)
     correct = f"correct it in {launch.file}"
     tried = TriedServer(
-        launch.where, launch.entry, launch.advice, correct, hidden, launch.is_third_party, launch.own_file
+        launch.where, launch.entry, launch.advice, correct, hidden, launch.is_outside_catalog, launch.own_file
     )
     results, tools = await try_modes(
-        tried, Start([server.command, *server.args], env, launch.directory), seconds, modes
+        tried, StartCommand([server.command, *server.args], env, launch.directory), time_limit, modes
     )
     return Trial([*findings, *results], tools)
 
 
-async def try_modes(tried: TriedServer, start: Start, seconds: float, modes: Sequence[str] = MODES) -> Trial:
-    """Start the server once for each of the `modes`."""
-    attempts = [await try_server(start, mode, seconds) for mode in modes]
+async def try_modes(
+    tried: TriedServer, start: StartCommand, time_limit: float, modes: Sequence[str] = MODES
+) -> Trial:
+    """Start the server once in each of the `modes`, and return the findings."""
+    attempts = [await try_server(start, mode, time_limit) for mode in modes]
     findings = list(judge(tried, attempts))
     is_fault = any(finding.severity is Severity.FAULT for finding in findings)
     return Trial(findings, None if is_fault else attempts[0].tools)

@@ -1,6 +1,6 @@
-"""Findings of checks, and the report for when the doctor's own libraries are missing.
+"""Findings of checks, and a report that replaces the checks if the doctor's own libraries are missing.
 
-Imports only the standard library and modules that need nothing else, so that it works without them.
+This module imports only the standard library, and modules that need nothing else, so that it works without libraries.
 """
 
 import json
@@ -19,7 +19,7 @@ class Severity(StrEnum):
 
     OK = "ok"
     WARNING = "warning"
-    """It works, but maybe not as intended."""
+    """It works, but maybe not as the user intends."""
     FAULT = "fault"
     """It does not work."""
 
@@ -31,16 +31,16 @@ class Finding(NamedTuple):
     where: str
     what: str
     fix: str = ""
-    """The advice; empty if nothing needs to be done."""
+    """What the user can do; empty if nothing has to be done."""
 
     @property
     def line(self) -> str:
-        """The line for people, with the severity in the first eight columns."""
+        """The finding as a line of text, with the severity in the first eight columns."""
         return plain(f"{self.severity:8}{self.where}: {self.what}" + (f". Fix: {self.fix}" if self.fix else ""))
 
 
 def fine(where: str, what: str) -> Finding:
-    """Return an OK finding."""
+    """Return a finding that something is in order."""
     return Finding(Severity.OK, where, what)
 
 
@@ -60,7 +60,8 @@ _OTHERS = ("all", "auth", "client", "dev", "http", "keyring")
 
 
 def report_libraries(argv: Sequence[str]) -> int:
-    """Print which libraries are installed and which are missing. Return exit code 1: this runs only if one is."""
+    """Print which libraries are installed and which are missing. Return the exit code 1, since this is only called if
+    one is missing."""
     findings = list(check_libraries(this_installation()))
     if "--json" in argv:
         print(json.dumps([finding._asdict() for finding in findings], indent=2))  # noqa: T201 - it is the output
@@ -71,7 +72,7 @@ def report_libraries(argv: Sequence[str]) -> int:
 
 
 def check_libraries(installation: Installation) -> Iterator[Finding]:
-    """Yield the installed and the missing libraries of an installation."""
+    """Yield the findings about the Python and the libraries of an installation."""
     yield fine(str(installation.python), f"Python {platform.python_version()}, with {NAME} {__version__}")
     missing_libraries = installation.missing_libraries()
     for extra, libraries in sorted(missing_libraries.items()):

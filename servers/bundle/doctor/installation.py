@@ -19,12 +19,13 @@ from shared.program.installation import NAME
 from .findings import Finding, fault, fine, warning
 
 _SHEBANG_BYTES = 4_096
-# If the path of the interpreter is too long or has spaces, pip and uv let the shell start it, in the second line.
+# If the path of the interpreter is too long or has spaces, pip and uv write a shell script, whose second line starts
+# the interpreter.
 _SHEBANG = re.compile(rb"#!\s*(/[^\r\n]*?)(?: -[^\r\n]*)?\r?\n(?:'''exec' (?:\"([^\"\n]+)\"|'([^'\n]+)'|(\S+)) )?")
 
 
 class CheckedInstallation(NamedTuple):
-    """A Python interpreter, and the bundle's metadata in it."""
+    """A Python interpreter, and the metadata of the bundle that is installed in it."""
 
     python: Path
     distribution: Distribution | None
@@ -49,8 +50,8 @@ def this_installation() -> CheckedInstallation:
 def check_installation(
     bundle: CheckedInstallation, entries: Sequence[Entry], used: Collection[str]
 ) -> Iterator[Finding]:
-    """Check Python, the console scripts, and the libraries of the `entries`; those of the servers that are `used` are
-    required."""
+    """Check Python, the console scripts, and the libraries of the servers `entries`. A missing library is a fault if
+    the server is one of those that are `used`, else a warning."""
     python, distribution = bundle
     if distribution is None:
         what = "the bundle runs from a directory, and is not installed in this Python"
@@ -62,16 +63,16 @@ def check_installation(
     else:
         fix = "install a newer Python, and the bundle in it"
         yield fault(str(python), f"this is Python {running}, but the bundle needs {required}", fix)
-    wrong: dict[str, list[str]] = {}
+    broken_scripts: dict[str, list[str]] = {}
     for name in sorted(script.name for script in distribution.entry_points.select(group="console_scripts")):
-        # It is next to the interpreter, or in the user's scripts directory.
+        # The metadata says where the script is; by default it is next to the interpreter.
         files = [file for file in distribution.files or () if file.name in (name, f"{name}.exe")]
         path = Path(os.path.normpath(str(distribution.locate_file(files[0])))) if files else python.parent / name
         reason = _script_fault(path, bundle.python)
         if reason:
-            wrong.setdefault(reason, []).append(name)
+            broken_scripts.setdefault(reason, []).append(name)
     where = f"console scripts of {bundle.python}"
-    for reason, names in wrong.items():
+    for reason, names in broken_scripts.items():
         yield fault(
             where, f"{reason}: {', '.join(names)}", f"reinstall them: {bundle.install_command(reinstall=True)}"
         )
@@ -100,12 +101,12 @@ def _script_fault(script: Path, python: Path) -> str:
 
 
 def _missing_requirements(distribution: Distribution | None, extra: str) -> Iterator[str]:
-    """Yield the libraries of an extra that are missing, or at an unsupported version, including the libraries of
-    their own extras."""
+    """Yield the libraries of an extra that are missing or have an unsupported version, including those of the extras
+    that these libraries need."""
     for line in (distribution.requires if distribution else None) or ():
         requirement = Requirement(line)
         marker = requirement.marker
-        # A requirement without the extra is needed by every command, including this one.
+        # Skip requirements that do not depend on the extra: every command, including this one, needs them.
         if marker is None or not marker.evaluate({"extra": extra}) or marker.evaluate({"extra": ""}):
             continue
         try:
@@ -135,5 +136,6 @@ def interpreter_of(script: Path) -> Path | None:
 
 
 def environment_of(program: Path) -> Path:
-    """Return the directory of the environment of a program; links are not followed, since they lead out of it."""
+    """Return the directory of `program`, which belongs to its Python environment. Links are not resolved, since they
+    lead out of that."""
     return program.absolute().parent

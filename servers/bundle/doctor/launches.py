@@ -1,4 +1,4 @@
-"""Checks of the command in a client's configuration, without starting it."""
+"""Checks of the command in a client's entry, without running it."""
 
 import errno
 import os
@@ -26,8 +26,9 @@ _MODES = ("ro", "rw")
 
 
 def check_launch(launch: Launch, machine: Machine) -> Iterator[Finding]:
-    """Check the command, its Python environment, its arguments and variables, and the files that these name."""
-    if launch.server.command is None or is_filled_in(launch):
+    """Check the command of an entry, its Python environment, its arguments and variables, and the files that these
+    name."""
+    if launch.server.command is None or has_placeholders(launch):
         return
     yield from _check_command(launch, Path(launch.server.command), machine)
     words = launch.server.args
@@ -36,8 +37,8 @@ def check_launch(launch: Launch, machine: Machine) -> Iterator[Finding]:
         if wheel.is_absolute() and not wheel.exists():
             what = f"{wheel}, from which uvx installs the server, does not exist"
             yield fault(launch.where, what, f"put the wheel there, or {launch.advice}")
-    if launch.is_third_party:
-        # Its arguments and variables belong to the servers that it represents; it reports errors itself.
+    if launch.is_outside_catalog:
+        # Its arguments and variables are not in the catalog, and it reports errors in them itself.
         return
     separator = ";" if machine.system == "windows" else ":"
     arguments = read_arguments(launch.entry, launch.words)
@@ -57,7 +58,7 @@ def check_launch(launch: Launch, machine: Machine) -> Iterator[Finding]:
         port = value_of("port", arguments, variables)
         if port is not None:
             yield from check_port(value_of("host", arguments, variables) or "127.0.0.1", port, launch.where)
-    # The word after an invalid option may be its value, and a secret; a container has its own files.
+    # After an invalid option, it is unknown which words are values. In a container, paths mean other files.
     if not arguments.faults and Path(launch.server.command).stem not in _CONTAINERS:
         yield from check_paths(launch, [*arguments.own, *variables.own])
         token = value_of("token_file", arguments, variables)
@@ -68,8 +69,8 @@ def check_launch(launch: Launch, machine: Machine) -> Iterator[Finding]:
             yield from check_tokens_file(Path(tokens), launch.where)
 
 
-def is_filled_in(launch: Launch) -> bool:
-    """Return True if it contains `${variables}`, which only the client knows."""
+def has_placeholders(launch: Launch) -> bool:
+    """Return True if the command contains placeholders such as `${NAME}`, whose values only the client knows."""
     server = launch.server
     return any("${" in word for word in (server.command or "", *server.args, *server.env.values()))
 
@@ -114,7 +115,7 @@ def _check_command(launch: Launch, command: Path, machine: Machine) -> Iterator[
 
 
 def check_paths(launch: Launch, arguments: Sequence[tuple[Argument, str]]) -> Iterator[Finding]:
-    """Check every path in the arguments."""
+    """Check the paths in the arguments of a server."""
     switched = {argument.option for argument, value in arguments if is_on(argument, value)}
     writes = launch.entry.permissions.writing in switched
     for argument, value in arguments:
@@ -156,11 +157,11 @@ def _check_path(launch: Launch, argument: Argument, path: Path, creates: bool) -
 
 
 def check_token_file(path: Path, where: str) -> Iterator[Finding]:
-    """Check that the file exists, is not empty, and is private. Its contents are never reported."""
+    """Check that a file with a token exists, is not empty, and is private. Findings never contain the token."""
     make = f"create one: python -c 'import secrets; print(secrets.token_urlsafe())' > '{path}' && chmod 600 '{path}'"
     try:
         mode = path.stat().st_mode
-        # Opening a pipe would block, and take the data that the server should get.
+        # Don't read a pipe: that would block, and take the data that is meant for the server.
         empty = stat.S_ISREG(mode) and not path.read_bytes().strip()
     except FileNotFoundError:
         yield fault(where, f"the token file {path} does not exist", make)
@@ -176,7 +177,7 @@ def check_token_file(path: Path, where: str) -> Iterator[Finding]:
 
 
 def check_tokens_file(path: Path, where: str) -> Iterator[Finding]:
-    """Check that the file can be read, and that others can't change it."""
+    """Check that a tokens file is valid, and that other users can't access it."""
     try:
         exposed = TokensFile(path).is_exposed
     except ValueError as error:
@@ -189,7 +190,7 @@ def check_tokens_file(path: Path, where: str) -> Iterator[Finding]:
 
 
 def check_port(host: str, port: str, where: str) -> Iterator[Finding]:
-    """Try to listen on the port briefly. The program that uses the port can't be determined."""
+    """Check that the port is free, by listening on it for a moment."""
     if not port.isdecimal() or int(port) > 65535:
         yield fault(where, f"{port} is not a port", "use a number from 0 to 65535")
         return
@@ -197,7 +198,7 @@ def check_port(host: str, port: str, where: str) -> Iterator[Finding]:
         family, kind, protocol, _, address = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind, protocol) as listener:
             if os.name == "posix":
-                # Like a server: a port that was closed a moment ago is available.
+                # As servers do, so that a port that was closed a moment ago counts as free.
                 listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)
             listener.listen()

@@ -1,5 +1,5 @@
-"""Checks of the token issuers of a server at a URL. The libraries for that are an extra, and the doctor must work
-without them.
+"""Checks of the token issuers of a server at a URL. The libraries that this needs are an extra, without which the
+doctor must still work.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,8 +20,8 @@ Read = TypeVar("Read")
 
 
 async def check_logins(where: str, shown_url: str, url: str) -> Finding | None:
-    """Return the finding about the login for the server at `url`, which requires a token; None if it does not name
-    its issuers, or if the library is missing. `shown_url` is the URL in messages."""
+    """Return a finding about the login at the server at `url`, which requires a token. None if the server does not
+    name its issuers, or if the library is missing. `shown_url` is the URL in messages."""
     if find_spec("httpx") is None:
         return None
     from shared.auth.web import Web
@@ -55,8 +55,9 @@ async def check_logins(where: str, shown_url: str, url: str) -> Finding | None:
 async def _first_document(
     web: Any, urls: Sequence[str], read: Callable[[Any], Read], resource_url: str | None
 ) -> Read | None:
-    """Return the first document that exists at one of the URLs; None if there is no such document. Raises AuthError
-    for an invalid one, or a failed request."""
+    """Return the first document at one of the URLs, as `read` returns it; None if there is none. `resource_url` is
+    the URL of the document that names these URLs, if any. Raises AuthError if a request fails or a document is
+    invalid."""
     for url in urls:
         answer = await web.get_json(url, referrer=resource_url)
         if answer.status == 200 and answer.document is not None:

@@ -1,5 +1,5 @@
-"""Problems of prompt libraries, from the server's index: files that are not served, or not as written, and libraries
-that could not be fetched."""
+"""Problems of prompt libraries, which the server of prompts lists in its index: files that it can't serve, or not as
+they are written, and libraries that it could not fetch."""
 
 import json
 from collections.abc import Iterator
@@ -11,23 +11,23 @@ from shared.text import escape
 
 from .findings import Finding, warning
 
-# Copied from servers/prompts: importing it would load its libraries.
+# Copied from servers/prompts, since importing that would load its libraries.
 _SERVER, _INDEX = "prompts", "prompt://"
 _MAX_NAMED_FILES = 20
-"""Maximum number of files reported individually; `lint` lists the others."""
+"""Maximum number of problems that are reported individually."""
 _MAX_LENGTH = 300
 """Maximum length of a path or reason, in characters."""
 
 
 class PromptProblem(NamedTuple):
-    """A problem of a file, or of the whole library."""
+    """A problem of one file, or of a whole library."""
 
     what: str
     is_file: bool
 
 
 class PromptProblems(NamedTuple):
-    """The first problems of a library, and their total number."""
+    """The first problems of a server's libraries, and the total number."""
 
     named: tuple[PromptProblem, ...]
     total: int
@@ -37,7 +37,7 @@ NO_PROBLEMS = PromptProblems((), 0)
 
 
 async def read_problems(client: Client) -> PromptProblems:
-    """Return the problems in the index of a server of prompts; none for any other server."""
+    """Return the problems in the index of the bundle's server of prompts; none for any other server."""
     if client.server.info.get("name") != _SERVER or not client.server.can("resources"):
         return NO_PROBLEMS
     try:
@@ -50,12 +50,12 @@ async def read_problems(client: Client) -> PromptProblems:
             named.append(PromptProblem(escape(f"{file}{line}: {reason}" if file else reason), bool(file)))
         return PromptProblems(tuple(named), len(problems))
     except (McpError, ValueError, LookupError, TypeError):
-        # A third-party server may have the same name, and anything at the URI.
+        # A third-party server with the same name may have anything at this URI.
         return NO_PROBLEMS
 
 
 def problem_findings(where: str, problems: PromptProblems) -> Iterator[Finding]:
-    """Yield a finding for each of the first files, and one for all others."""
+    """Yield a finding for each of the first problems, and one for all others."""
     for problem in problems.named:
         fix = "correct the file; it is served once it is valid"
         if not problem.is_file:

@@ -1,7 +1,7 @@
 """Checks of a configuration of `serve`, and of the third-party servers in it.
 
-Each third-party server is started or connected to once, as by any client, and its tools are listed: which of them are
-withheld by their pins, and which rules of the operator match none of them.
+Each third-party server is started or connected to once, and its tools are listed. So the findings show which of them
+are withheld because of their pins, and which rules of the operator match no tool.
 """
 
 import logging
@@ -36,19 +36,19 @@ from .installation import CheckedInstallation, check_installation
 from .trials import mask, split_secrets
 
 _MAX_NAMED_TOOLS = 5
-"""Maximum number of tools named in one finding."""
+"""Maximum number of tools that are named in one finding, or get a finding each."""
 _lines: ContextVar[deque[str] | None] = ContextVar("lines", default=None)
 
 
 class ServeConfiguration(NamedTuple):
-    """A configuration, and the context of its checks."""
+    """The path of a configuration of `serve`, and what is needed for its checks."""
 
     path: Path
     catalog: Catalog
     installation: CheckedInstallation
     names: Sequence[str] = ()
-    """The servers in it to check; all if empty."""
-    seconds: float = SECONDS
+    """The names of the servers to check; all in the configuration if empty."""
+    time_limit: float = SECONDS
     """The time limit for a server to start and list its tools."""
 
 
@@ -94,7 +94,7 @@ def _exposure_warning(where: str, secret: str, path: Path) -> Finding:
 
 
 async def _check_server(served: ServeConfiguration, configuration: Configuration, name: str) -> list[Finding]:
-    """Return the findings about one server."""
+    """Return the findings about one server of the configuration."""
     path, where = served.path, f"{served.path}, {name!r}"
     alone = configuration._replace(servers={name: (configuration.servers or {})[name]})
     try:
@@ -107,23 +107,24 @@ async def _check_server(served: ServeConfiguration, configuration: Configuration
     if third_party is None:
         return [*findings, fine(where, "its settings are valid")]
     others = [server for server in configuration.servers or () if server != name]
-    return findings + await _check_foreign(served, third_party, pins, where, others)
+    return findings + await _check_third_party(served, third_party, pins, where, others)
 
 
-async def _check_foreign(
+async def _check_third_party(
     served: ServeConfiguration, third_party: ThirdPartyServer, pins: Pins | None, where: str, others: Collection[str]
 ) -> list[Finding]:
-    """Connect to a third-party server and check its tools; `others` are the names of all other servers."""
+    """Connect to a third-party server and check its tools; return the findings. `others` are the names of all other
+    servers."""
     lines = deque[str](maxlen=1)
     _lines.set(lines)
     try:
-        with anyio.fail_after(served.seconds):
+        with anyio.fail_after(served.time_limit):
             async with third_party.connect(ALL_CAPABILITIES) as client:
                 tools, server = await list_tools(client), client.server
     except (OSError, McpError, ValueError) as error:
         secrets = split_secrets(third_party.values())
         if isinstance(error, TimeoutError):
-            reason = f"it does not answer within {served.seconds:g} seconds"
+            reason = f"it does not answer within {served.time_limit:g} seconds"
         elif isinstance(error, McpError | ConnectionError | ValueError):
             reason = f"it does not answer as an MCP server does: {join_lines(str(error))}"
         else:
@@ -144,7 +145,8 @@ async def _check_foreign(
     for name in filter(third_party.rules.is_replaced, names):
         what = f"its tool {escape(name)[:100]} is withheld: another tool is renamed to that"
         findings.append(warning(where, what, f"rename one of the two tools to another name in {served.path}"))
-    # Joined lists would show a tool whose name begins with another server's prefix under that server's name.
+    # In the list of joined servers, a tool whose name begins with the prefix of another server would seem to belong
+    # to that.
     for name in [name for name in names if server_of(name) in others][:_MAX_NAMED_TOOLS]:
         what = f"its tool {escape(name)[:100]} looks like one of the server {server_of(name)!r}"
         fix = f"check whether you trust it, or add it to its tools.deny in {served.path}"
@@ -156,8 +158,8 @@ async def _check_foreign(
 
 
 def _pin_finding(pins: Pins, comparison: Comparison, see: str, where: str) -> Finding:
-    """Return the finding about tools that are withheld because they differ from their pins; `see` is the command that
-    shows them."""
+    """Return the finding about the pins of a server. `see` is the command that shows which definitions have
+    changed."""
     if pins.is_new:
         return fine(
             where, "its tools are not pinned yet: they will be pinned when a client first connects to `serve`"
@@ -176,7 +178,7 @@ def _pin_finding(pins: Pins, comparison: Comparison, see: str, where: str) -> Fi
 
 
 class _LastLine(logging.Handler):
-    """Stores the last line of the server that the current task started."""
+    """Stores the last line that the server of the current task wrote to stderr."""
 
     def emit(self, record: logging.LogRecord) -> None:
         lines = _lines.get()

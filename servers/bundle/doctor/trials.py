@@ -1,4 +1,4 @@
-"""Trials of a server, which is started and called in each era of the protocol; the results are evaluated."""
+"""Tries a server: starts it, calls it in each era of the protocol, and derives findings from the results."""
 
 import os
 import re
@@ -32,8 +32,8 @@ _ERAS = {"handshake": NEWEST_HANDSHAKE.date, "stateless": NEWEST.date}
 _MIN_SECRET = 4
 
 
-class Start(NamedTuple):
-    """The command, environment and directory of a server."""
+class StartCommand(NamedTuple):
+    """How a server is started: its command, environment and working directory."""
 
     command: Sequence[str]
     env: Mapping[str, str]
@@ -41,45 +41,45 @@ class Start(NamedTuple):
 
 
 class Outcome(StrEnum):
-    """The outcome of a trial."""
+    """The outcome of one attempt."""
 
     ANSWERED = "answered"
     REFUSED = "refused"
-    """It answered with an error, or with an unusable result."""
+    """The server answered with an error, or with an invalid result."""
     SILENT = "silent"
     ENDED = "ended"
-    """The program exited."""
+    """The program exited before it answered."""
     UNSTARTABLE = "unstartable"
 
 
 class Attempt(NamedTuple):
-    """The result of a conversation in one era."""
+    """The result of one session with a server, in one mode of the client (era of the protocol)."""
 
     mode: str
     outcome: Outcome
     reason: str = ""
     code: int | None = None
-    """The code of the error; below 600 it is an HTTP status."""
+    """The code of the error: one of JSON-RPC, or an HTTP status, which is positive."""
     version: str = ""
     """The version of the protocol."""
     info: Mapping[str, Any] = {}
-    """The server's description of itself."""
+    """The name and version that the server reports."""
     tools: int = 0
     noise: int = 0
-    """The number of lines on its stdout that are not messages."""
+    """The number of lines that the server wrote to stdout and that are not messages."""
     exit_code: int | None = None
     last_line: str = ""
-    """The last line that it wrote to stderr."""
+    """The last line that the server wrote to stderr."""
     problems: PromptProblems = NO_PROBLEMS
 
 
 class _CountingTransport:
-    """The pipes of a child; counts the lines that a client ignores."""
+    """The transport to a child process; counts the lines that are not messages, which a client ignores."""
 
     def __init__(self, transport: ClosableTransport) -> None:
         self.noise = 0
         self.ended = False
-        """True if the child closed its stdout first."""
+        """True if the child closed its stdout before the client closed the connection."""
         self._transport = transport
 
     async def receive(self) -> Sequence[Message]:
@@ -98,15 +98,16 @@ class _CountingTransport:
         await self._transport.aclose()
 
 
-async def try_server(start: Start, mode: str, seconds: float) -> Attempt:
-    """Start the server, open a session, list its tools, and end it; it has `seconds` to answer."""
+async def try_server(start: StartCommand, mode: str, time_limit: float) -> Attempt:
+    """Start the server, open a session, list the tools, and stop the server. It has `time_limit` seconds to
+    answer."""
     try:
         process = start_process(start.command, env=start.env, cwd=start.directory, stderr="keep")
         async with process as child:
             transport = _CountingTransport(framed(child, Codec(is_client=True)))
-            result = await converse(Client(transport, ClientOptions(mode=mode)), mode, seconds)
+            result = await converse(Client(transport, ClientOptions(mode=mode)), mode, time_limit)
     except (OSError, ValueError) as error:
-        # ValueError is raised for an argument or a variable that no system accepts, such as one with a null
+        # ValueError is raised for an argument or a variable that the system does not accept, such as one with a null
         # character.
         reason = error.strerror if isinstance(error, OSError) else None
         return Attempt(mode, Outcome.UNSTARTABLE, reason or str(error))
@@ -117,10 +118,11 @@ async def try_server(start: Start, mode: str, seconds: float) -> Attempt:
     return result._replace(noise=transport.noise, exit_code=child.exit_code, last_line=last)
 
 
-async def converse(client: AbstractAsyncContextManager[Client], mode: str, seconds: float) -> Attempt:
-    """Open a session, list the tools, and close it."""
-    result = Attempt(mode, Outcome.SILENT, f"no answer within {seconds:g} seconds")
-    with anyio.move_on_after(seconds), suppress(TimeoutError):
+async def converse(client: AbstractAsyncContextManager[Client], mode: str, time_limit: float) -> Attempt:
+    """Open a session with `client`, list the tools, and close it; return the result. This takes at most `time_limit`
+    seconds."""
+    result = Attempt(mode, Outcome.SILENT, f"no answer within {time_limit:g} seconds")
+    with anyio.move_on_after(time_limit), suppress(TimeoutError):
         try:
             async with client as session:
                 server = session.server
@@ -138,24 +140,24 @@ async def converse(client: AbstractAsyncContextManager[Client], mode: str, secon
 
 
 class TriedServer(NamedTuple):
-    """The server that was started, and the words for findings about it."""
+    """The server that was tried, and texts for the findings about it."""
 
     where: str
     entry: Entry
     advice: str
-    """The advice for having another program started instead."""
+    """Advice on how to have the right program started."""
     correct: str
-    """The advice for correcting the command."""
+    """Advice on how to correct the arguments."""
     secrets: Sequence[str] = ()
     """The values that must not be displayed."""
-    is_third_party: bool = False
-    """True if it represents a third-party server, whose name no catalog has."""
+    is_outside_catalog: bool = False
+    """True if the server is not in the catalog, so that its name and version are unknown."""
     own_file: str = ""
     """The user's own Python file that is started, if it is one."""
 
 
 def judge(tried: TriedServer, attempts: Sequence[Attempt]) -> Iterator[Finding]:
-    """Yield the findings from the results of all eras."""
+    """Yield the findings about a server, given its attempts in all modes."""
     failed = [attempt for attempt in attempts if attempt.outcome is not Outcome.ANSWERED]
     if len(failed) == len(attempts):
         yield _explain_failure(tried, failed[0])
@@ -178,9 +180,9 @@ def judge(tried: TriedServer, attempts: Sequence[Attempt]) -> Iterator[Finding]:
 
 
 def judge_version(tried: TriedServer, attempt: Attempt) -> Iterator[Finding]:
-    """Check that the server that answered is the one in the catalog, in the same version."""
+    """Check that the server that has answered is the expected one, in the version of the catalog."""
     name, version = attempt.info.get("name"), attempt.info.get("version")
-    if tried.is_third_party:
+    if tried.is_outside_catalog:
         return
     if name != tried.entry.name:
         called = mask(repr(name), tried.secrets)
@@ -191,7 +193,8 @@ def judge_version(tried: TriedServer, attempt: Attempt) -> Iterator[Finding]:
 
 
 def mask(text: str, secrets: Sequence[str]) -> str:
-    """Return `text` with the secrets masked, the longest first, since one may be part of another."""
+    """Return `text` with `***` instead of each secret. The longest are replaced first, since one may contain
+    another."""
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= _MIN_SECRET:
             text = text.replace(secret, "***")
@@ -199,7 +202,8 @@ def mask(text: str, secrets: Sequence[str]) -> str:
 
 
 def split_secrets(values: Iterable[str]) -> list[str]:
-    """Return these secrets and their parts: an error message may repeat a header's token without its scheme."""
+    """Return these values and their parts, since an error message may contain, for instance, the token of a header
+    without its scheme."""
     return [part for value in values for part in (value, *re.split(r"[=:@\s]+", value))]
 
 
@@ -223,7 +227,7 @@ def _explain_failure(tried: TriedServer, attempt: Attempt) -> Finding:
                 fix = "run the command that it names"
             elif attempt.exit_code == 2:
                 options = f"; `{program_name()} info {tried.entry.name}` lists its arguments"
-                fix = tried.correct + ("" if tried.is_third_party else options)
+                fix = tried.correct + ("" if tried.is_outside_catalog else options)
             return fault(where, f"{end} before it answered{last_output}", fix)
         case Outcome.SILENT:
             fix = f"{by_hand}; files on a network or a sleeping disk may delay it"

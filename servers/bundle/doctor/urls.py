@@ -1,6 +1,6 @@
-"""Check of the server at the URL in a client's configuration.
+"""Checks the server at the URL in a client's entry.
 
-The library for HTTP is an extra, and the doctor must work without it.
+The library for HTTP is an extra, without which the doctor must still work.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,10 +25,14 @@ _UNREACHED = "no connection"
 
 
 async def check_url(
-    launch: Launch, machine: Machine, installation: CheckedInstallation, seconds: float, modes: Sequence[str] = MODES
+    launch: Launch,
+    machine: Machine,
+    installation: CheckedInstallation,
+    time_limit: float,
+    modes: Sequence[str] = MODES,
 ) -> tuple[list[Finding], int | None]:
-    """Call the server in each of the `modes`, with the headers of the entry; return the findings, and the number of
-    its tools if all is well."""
+    """Connect to the server once in each of the `modes`, with the headers of the entry. Return the findings, and the
+    number of its tools; None if there is a fault or the server was not checked."""
     url, headers, token = launch.server.url or "", dict(launch.server.headers), ""
     if variable := launch.server.token_variable:
         token = environment_from(launch.client, machine).get(variable, "")
@@ -46,9 +50,9 @@ async def check_url(
     try:
         if urlsplit(url).scheme not in ("http", "https"):
             return [fine(launch.where, "not checked: its URL is not http:// or https://")], None
-        # One after the other: a server may allow only one session.
+        # One after another, since a server may allow only one session.
         attempts = [
-            await converse(connect_http(url, ClientOptions(mode=mode), headers=headers), mode, seconds)
+            await converse(connect_http(url, ClientOptions(mode=mode), headers=headers), mode, time_limit)
             for mode in modes
         ]
     except ValueError:
@@ -69,7 +73,7 @@ def _judge_attempts(launch: Launch, attempts: list[Attempt], secrets: Sequence[s
         return
     shown_url = display_url(launch.server.url or "")
     tried = TriedServer(
-        launch.where, launch.entry, f"correct the URL in {launch.file}", "", secrets, launch.is_third_party
+        launch.where, launch.entry, f"correct the URL in {launch.file}", "", secrets, launch.is_outside_catalog
     )
     mismatches = list(judge_version(tried, attempts[0]))
     yield from mismatches
@@ -86,7 +90,7 @@ def _explain_failure(launch: Launch, attempt: Attempt, secrets: Sequence[str]) -
     if reason.startswith(_UNREACHED):
         what = f"nothing answers at {shown_url} ({reason.partition(': ')[2]})"
         start = "start it"
-        if not launch.is_third_party:
+        if not launch.is_outside_catalog:
             port = urlsplit(launch.server.url or "").port
             unnamed = [argument.metavar or argument.name for argument in entry.arguments if argument.option is None]
             words = ["--transport http", *([f"--port {port}"] if port else []), *unnamed]
@@ -104,7 +108,7 @@ def _explain_failure(launch: Launch, attempt: Attempt, secrets: Sequence[str]) -
     if attempt.code == 401:
         fix = f"put its token in {launch.file}, as the header Authorization: Bearer TOKEN"
         if not _has_token(launch):
-            # Some clients store it elsewhere.
+            # Only a warning, since some clients store the token elsewhere.
             return warning(where, f"{shown_url} requires a token, and no header of the entry has one", fix)
         return fault(where, f"{shown_url} does not accept the token of the entry", fix)
     if attempt.code == 403:

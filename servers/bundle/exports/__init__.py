@@ -1,1 +1,1 @@
-"""Exports of catalog entries for registries, desktop hosts and container catalogs."""
+"""Exports of catalog entries, in the formats of registries, desktop hosts and container catalogs."""

@@ -1,11 +1,12 @@
 """Server entries for Docker's MCP gateway, which starts servers from container images.
 
 The format: https://github.com/docker/mcp-gateway, docs/server-entry-spec.md and pkg/catalog/types.go; the templates:
-pkg/eval. Its profiles and catalogs take such an entry by `--server file://NAME.yaml`; it calls the older single-file
-catalogs with a `registry` "legacy". The gateway mounts a path at the same place in the container, read-only unless
-its operator allows more. For an empty value it sets no variable, but puts an empty word into a command; so the
-command contains only required values. It sets a missing secret to `<UNKNOWN>`, or does not start the server; so only
-required secrets are listed.
+pkg/eval. Such an entry is added to a profile or catalog of the gateway with `--server file://NAME.yaml`. (The older
+catalogs in a single file with a `registry` are "legacy".) The gateway mounts a path at the same place in the
+container, read-only unless its operator allows more. If the user leaves a value empty, the gateway does not set the
+variable, but an argument of the command becomes an empty word. So the command contains only required values. If a
+secret is missing, the gateway sets it to `<UNKNOWN>`, or does not start the server. So only required secrets are
+listed.
 """
 
 from typing import Any
@@ -18,7 +19,7 @@ from .servers import choose_arguments, is_path
 
 
 def describe_container(entry: Entry) -> str:
-    """Return the entry, as YAML, of a server that has an image."""
+    """Return the entry of a server that has an image, as YAML."""
     arguments = [argument for argument in choose_arguments(entry) if not argument.secret]
     command = [argument for argument in arguments if argument.required]
     variables = [argument for argument in arguments if not argument.required and argument.environment]
@@ -45,7 +46,7 @@ def describe_container(entry: Entry) -> str:
         "description": entry.summary,
         **{key: link for key, link in links.items() if link and "://" in link},
         "image": f"{entry.image}:{entry.version}",
-        # A session contains subscriptions and other state of a client: it must outlive a call.
+        # Keep the container running between calls, since a session contains subscriptions and other state.
         "longLived": True,
         "secrets": secrets,
         "env": [
@@ -72,7 +73,8 @@ def _role(argument: Argument) -> str:
 
 
 def _template(entry: Entry, argument: Argument, role: str) -> str:
-    """Return the template that the gateway replaces by the user's value, or by each of several values."""
+    """Return the template that the gateway replaces with the user's value of the argument. `role` is a filter of the
+    template, or empty."""
     several = "into" if _is_list(argument) else ""
     return "{{" + "|".join(filter(None, [f"{entry.name}.{argument.name}", role, several])) + "}}"
 

@@ -1,15 +1,16 @@
 """MCPB bundles, which a desktop host installs with a click.
 
-A bundle is of the type `uv` (manifest 0.4, https://github.com/modelcontextprotocol/mcpb): it contains the sources of
-one server and a pyproject.toml with its requirements, and the host's uv creates the environment on the user's
-machine, for its system and processor. Claude Code 2.1.332 refuses this type, and has plugins (`plugins.py`). The type
-`python`, which it accepts, would need uv on the PATH of a desktop host, which many do not have.
+The bundles have the type `uv` (manifest 0.4, https://github.com/modelcontextprotocol/mcpb). Such a bundle contains
+the sources of one server, and a pyproject.toml with its requirements. The uv of the host creates the environment on
+the user's machine, for its system and processor. Claude Code 2.1.332 refuses this type; for it, there are plugins
+(`plugins.py`). It accepts the type `python`, but that would need uv on the PATH of desktop hosts, many of which lack
+it.
 
-A value that the user has left empty stays in the command as the literal `${user_config.NAME}`, unless it has a
-default; so an optional value has an empty default, and is set in the environment, where empty means unset.
+If the user leaves a value without a default empty, the command contains the literal `${user_config.NAME}`. So an
+optional value has an empty default, and is set in the environment, where an empty value means that it is not set.
 
-Prompts can't be listed, since the manifest requires the text of each, and this server renders it on request. The
-tools listed are those that need no permission. The icon must be a PNG file in the bundle; any other is omitted.
+The manifest can't list prompts, since it requires the text of each, which the server renders on request. It lists the
+tools that need no permission. The icon must be a PNG file in the bundle; any other icon is omitted.
 """
 
 import re
@@ -18,29 +19,29 @@ from typing import Any
 from servers.catalog import Argument, Catalog, Entry
 
 from .servers import Package, as_json, choose_arguments, describe_field, fills_command, is_path
-from .sources import ICON, MAIN, make_zip, pack_project, shown_files, sources_of
+from .sources import ICON, MAIN, displayed_files, make_zip, pack_project, sources_of
 
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,99}")
 
 
 def bundle_name(entry: Entry) -> str:
-    """Return the name of the file. Raises ValueError if the version can't be part of it."""
+    """Return the file name of the bundle. Raises ValueError if the version can't be part of it."""
     if _VERSION.fullmatch(entry.version) is None:
         raise ValueError(f"{entry.name}: the version {entry.version!r} can't be part of a file name")
     return f"{entry.name}-{entry.version}.mcpb"
 
 
 def make_bundle(entry: Entry, package: Package, catalog: Catalog) -> bytes:
-    """Return the ZIP file; the same sources give the same bytes. Raises ValueError if one of its files can't be
+    """Return the bundle, a ZIP file. The same sources give the same bytes. Raises ValueError if a file can't be
     read."""
-    shown = shown_files(entry, package)
+    shown = displayed_files(entry, package)
     manifest = make_manifest(entry, package) | ({"icon": ICON} if ICON in shown else {})
     packed = pack_project(entry, package, sources_of(entry, package, catalog))
     return make_zip({"manifest.json": as_json(manifest), **shown, **packed})
 
 
 def make_manifest(entry: Entry, package: Package) -> dict[str, Any]:
-    """Return the manifest without the icon. Raises ValueError if a default would be read as a variable."""
+    """Return the manifest, without the icon. Raises ValueError if a host would substitute something in a default."""
     arguments = choose_arguments(entry)
     filling = [argument for argument in arguments if fills_command(argument)]
     command = [

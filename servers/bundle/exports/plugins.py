@@ -1,7 +1,7 @@
-"""Plugins of Claude Code and Codex, which are extensions of Gemini CLI as well.
+"""Plugins for Claude Code and Codex, which are also extensions for Gemini CLI.
 
-The same folder is a plugin for all three: it contains a wheel of the server, which uv runs, the skills of the server,
-and a manifest for each host.
+One folder serves all three hosts. It contains a wheel with the server, which uv runs, the skills of the server, and a
+manifest for each host.
 
 * Claude Code (https://code.claude.com/docs/en/plugins-reference) asks for the options of `userConfig`. It refuses to
   start a server with an option that is neither set nor has a default, and does not read MCP bundles of the type `uv`.
@@ -9,8 +9,8 @@ and a manifest for each host.
   environment that are listed.
 * Gemini CLI (https://geminicli.com/docs/extensions/reference) asks for `settings`, which may stay empty.
 
-Each sets only variables, so a server has a plugin if a variable sets each argument that it requires. Claude Code and
-Codex find all plugins in one marketplace file.
+All three only set environment variables. So a server can have a plugin if each argument that it requires can be set
+by a variable. Claude Code and Codex find the plugins in a marketplace file that lists them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from typing import Any
 from servers.catalog import Argument, Catalog, Entry
 
 from .servers import Package, as_json, choose_arguments, describe_field, is_path, title
-from .sources import ICON, pack_wheel_project, shown_files, sources_of
+from .sources import ICON, displayed_files, pack_wheel_project, sources_of
 
 MARKETPLACE = ".claude-plugin/marketplace.json"
 _CODEX_SERVERS = ".codex-plugin/mcp.json"  # Claude Code would read `.mcp.json`, where Codex documents it
@@ -28,13 +28,13 @@ _SKILL = "SKILL.md"
 
 
 def has_plugin(entry: Entry) -> bool:
-    """Return True if a variable sets each argument that the server requires."""
+    """Return True if each argument that the server requires can be set by an environment variable."""
     return all(argument.environment for argument in entry.arguments if argument.required)
 
 
 def make_plugin(entry: Entry, package: Package, catalog: Catalog) -> dict[str, bytes]:
-    """Return the contents of the files, by their paths in the plugin. Raises ValueError if a file can't be read."""
-    shown, sources = shown_files(entry, package), sources_of(entry, package, catalog)
+    """Return the contents of the plugin's files, by their paths in it. Raises ValueError if a file can't be read."""
+    shown, sources = displayed_files(entry, package), sources_of(entry, package, catalog)
     arguments = [argument for argument in choose_arguments(entry) if argument.environment]
     fields = {
         argument.name: describe_field(argument) | {"description": _describe(argument)} for argument in arguments
@@ -83,7 +83,8 @@ def make_plugin(entry: Entry, package: Package, catalog: Catalog) -> dict[str, b
 
 
 def make_marketplace(plugins: Sequence[tuple[Entry, Package]]) -> bytes:
-    """Return the list of the plugins, each in the folder `NAME/plugin`. The list has the name of the package."""
+    """Return the marketplace file, which lists the plugins. Each is in the folder `NAME/plugin`. The marketplace has
+    the name of the package."""
     package = plugins[0][1]
     document = {
         "name": package.name,
@@ -102,7 +103,7 @@ def _command(entry: Entry, folder: str) -> dict[str, Any]:
 
 
 def _describe(argument: Argument) -> str:
-    """Return the description, including how to write several values in one variable."""
+    """Return the description of an argument, which also says how to write several values in one variable."""
     several = "; several are separated " + ("as in PATH" if is_path(argument) else "by commas")
     return str(describe_field(argument)["description"]) + (several if argument.repeated else "")
 
@@ -123,7 +124,7 @@ def _readme(entry: Entry, arguments: Sequence[Argument]) -> str:
 
 
 def _skills(sources: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Return the files of the skills in the sources, where hosts look for them."""
+    """Return the files of the skills in the sources, by the paths where hosts look for them."""
     paths = {PurePosixPath(name): content for name, content in sources.items()}
     return {
         f"skills/{path.relative_to(folder.parent)}": content

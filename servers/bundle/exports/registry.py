@@ -1,12 +1,13 @@
 """`server.json`, the description of a server for the MCP registry.
 
-The format: https://github.com/modelcontextprotocol/registry, docs/reference/server-json. A client combines the
-runtime, its arguments, the package's name with the version, and the package's arguments, in this order (VS Code:
-https://github.com/microsoft/vscode, src/vs/platform/mcp/common/mcpManagementService.ts). So it starts the program
-with the name of the package, and `--from` can't name another. A server of the bundle is therefore `mcp-server-bundle
-run NAME`, and its extra is requested with uvx's `--with`.
+The format: https://github.com/modelcontextprotocol/registry, docs/reference/server-json. The command of a client
+consists of the runtime (uvx), its arguments, the name of the package with the version, and the arguments of the
+package, in this order (VS Code: https://github.com/microsoft/vscode,
+src/vs/platform/mcp/common/mcpManagementService.ts). So uvx starts the program that has the name of the package, and
+`--from` can't select another one. The description of a server therefore makes clients run `mcp-server-bundle run
+NAME`, and requests the extra of the server with `--with`.
 
-A registry lists a package only under a name that the package claims: its README on PyPI must contain a line
+The registry accepts a package only if it claims the name of the server: its README on PyPI must contain a line
 `mcp-name: NAMESPACE/SCRIPT` for each server.
 """
 
@@ -23,7 +24,7 @@ publisher sets their own namespace, such as `io.github.USER`."""
 
 SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
 RUN_PROGRAM = f"{PACKAGE}.__main__:main"
-"""The program that implements `run NAME`."""
+"""The entry point of the program that has the command `run NAME`."""
 
 _NAMESPACE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)+")
 _FORMATS = {
@@ -32,8 +33,8 @@ _FORMATS = {
 
 
 def describe_server(entry: Entry, package: Package, namespace: str = NAMESPACE) -> dict[str, Any]:
-    """Return the document. Raises ValueError if the namespace is not a domain, or if clients could not start the
-    package."""
+    """Return the content of `server.json`. Raises ValueError if the namespace is not a domain, or if clients could
+    not start the server."""
     if _NAMESPACE.fullmatch(namespace) is None or len(namespace) > 100:
         raise ValueError(
             f"{namespace!r} is not a valid namespace: it must be a reversed domain name, such as io.github.USER"
@@ -63,11 +64,11 @@ def _package(entry: Entry, package: Package, transport: str) -> dict[str, Any]:
         words = [{"type": "positional", "value": word} for word in ("run", entry.name)]
     for argument in entry.arguments:
         described = _describe_input(argument)
-        # In the environment a switch has a value, an empty value means the default, and other users can't read a
-        # secret.
+        # Prefer the environment: there, an empty value means the default, a switch can have a value, and other users
+        # can't read a secret.
         if argument.environment is not None and (argument.option is not None or argument.secret):
             if argument.repeated:
-                described.pop("format", None)  # it is a list, as a string
+                described.pop("format", None)  # the value is a string with a list
                 separators = "as in PATH" if is_path(argument) else "by commas"
                 described["description"] += f"; several are separated {separators}"
             variables.append({"name": argument.environment, **described})
@@ -109,7 +110,7 @@ def _describe_input(argument: Argument) -> dict[str, Any]:
     return described
 
 
-# The settings that a client must give to a server so that it can reach the server.
+# The variables that a client must set for a server so that it can reach the server.
 _HTTP: dict[str, list[dict[str, Any]]] = {
     "stdio": [],
     "http": [

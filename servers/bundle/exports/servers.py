@@ -1,5 +1,5 @@
-"""Information about a server for all exports: its package, as installed here, and the arguments shown to users who
-install it without reading about its options."""
+"""Information about a server that all exports need: its package, as installed here, and the arguments that a host
+asks the user for."""
 
 import json
 import re
@@ -9,29 +9,30 @@ from typing import Any, NamedTuple
 
 from servers.catalog import Argument, Entry
 
-# The last part of a requirement that belongs to one extra.
+# The end of a requirement that belongs to an extra.
 _EXTRA = re.compile(r"""\s*(?:;|\band)\s*extra\s*==\s*["']([^"']+)["']\s*$""")
 
 
 class Package(NamedTuple):
-    """The data of an installed package that exports need."""
+    """The metadata of an installed package that exports need."""
 
     name: str
     version: str
     author: str
     python: str
-    """The supported versions of Python, as a specifier."""
+    """The supported versions of Python, such as `>=3.11`."""
     extras: list[str]
     requirements: list[str]
-    """The packages that the server needs, including those of its extra (PEP 508)."""
+    """The packages that the server needs, those of its extra included, as PEP 508 requirements."""
     scripts: dict[str, str]
-    """Its console scripts: `module:function` by name."""
+    """The console scripts of the package: `module:function`, by name."""
     licenses: dict[str, str]
-    """Its license texts, by file name."""
+    """The license texts, by file name."""
 
 
 def package_of(entry: Entry) -> Package:
-    """Return the package with the console script of the server. Raises ValueError if the script is not installed."""
+    """Return the package that has the console script of the server. Raises ValueError if the script is not
+    installed."""
     if entry.script is None:
         raise ValueError(f"{entry.name}: the catalog has no script for it, and exports need one to find its package")
     script = next(iter(entry_points(group="console_scripts", name=entry.script)), None)
@@ -56,38 +57,39 @@ def package_of(entry: Entry) -> Package:
 
 
 def choose_arguments(entry: Entry) -> list[Argument]:
-    """Return the arguments that are paths or switches, secret, or required."""
-    # Patterns, limits and names keep their defaults: they need typing and reading, and a user who needs them writes
-    # the command by hand.
+    """Return the arguments that a host asks the user for: paths, switches, secrets, and those that are required."""
+    # All others, such as patterns and limits, keep their defaults. A user who needs other values writes the command
+    # by hand.
     simple = [
         argument for argument in entry.arguments if argument.secret or argument.type == "boolean" or is_path(argument)
     ]
-    # An option without a variable can't be empty.
+    # An optional value may be left empty, which is possible only in a variable or in a list at the end of the
+    # command.
     may_be_empty = [argument for argument in simple if fills_command(argument) or argument.environment is not None]
     return [argument for argument in entry.arguments if argument.required or argument in may_be_empty]
 
 
 def fills_command(argument: Argument) -> bool:
-    """Return True if it becomes part of the command; all others are set in the environment, where empty means unset,
-    and where other users of the machine can't read a secret."""
+    """Return True if the argument becomes part of the command. All others are set in the environment, where an empty
+    value means that it is not set, and where other users of the machine can't read a secret."""
     if argument.secret and argument.environment is not None:
         return False
     return argument.required or (argument.option is None and argument.repeated and is_path(argument))
 
 
 def is_path(argument: Argument) -> bool:
-    """Return True if its value is a file or a directory."""
+    """Return True if the value of the argument is a file or a directory."""
     return argument.type in ("file", "directory")
 
 
 def title(argument: Argument) -> str:
-    """Return its title in a form."""
+    """Return the title of the argument in a form."""
     return argument.name.replace("_", " ").capitalize()
 
 
 def describe_field(argument: Argument) -> dict[str, Any]:
-    """Return its field in a host's form, as in bundles and plugins. An optional one has a default, which is empty if
-    the argument has none. Raises ValueError if a default would be read as a variable."""
+    """Return the field for an argument in the form of a host, in the format of bundles and plugins. An optional field
+    has a default, which may be empty. Raises ValueError if a host would substitute something in the default."""
     default = argument.default
     if not argument.required and isinstance(default, str) and "${" in default:
         raise ValueError(f"a host would substitute something in the default of {argument.name!r}: {default}")
@@ -106,5 +108,5 @@ def describe_field(argument: Argument) -> dict[str, Any]:
 
 
 def as_json(document: Mapping[str, Any]) -> bytes:
-    """Return a JSON file that people can read."""
+    """Return the document as the content of an indented JSON file."""
     return (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode()

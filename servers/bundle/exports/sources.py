@@ -1,7 +1,7 @@
-"""The sources of one server, for a host that starts it with uv.
+"""The sources of one server, for hosts that start it with uv.
 
-uv creates the environment on the user's machine, for its system and processor: at the first start, from a
-pyproject.toml, next to which it keeps the environment. Wheels follow
+At the first start, uv creates the environment next to a pyproject.toml on the user's machine, for its system and
+processor. Wheels follow
 https://packaging.python.org/specifications/binary-distribution-format/.
 """
 
@@ -33,13 +33,13 @@ runpy.run_module({module!r}, run_name="__main__", alter_sys=True)
 '''
 _PNG = b"\x89PNG\r\n\x1a\n"
 _EARLIEST = (1980, 1, 1, 0, 0, 0)  # a ZIP file can't contain an earlier time
-OURS = "mcp-server-bundle"
-"""The package whose servers need `shared`, which is part of it. All others list it in their requirements."""
+BUNDLE_PACKAGE = "mcp-server-bundle"
+"""The name of the bundle's own package, which contains `shared`. Other packages have it in their requirements."""
 _SERVERS, _SHARED = (Path(str(module.__file__)).resolve().parent for module in (catalogs, version))
 
 
 def make_zip(files: Mapping[str, bytes]) -> bytes:
-    """Return a ZIP file of these contents, by their paths; the same contents give the same bytes."""
+    """Return a ZIP file of `files`, contents by path. The same files give the same bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
@@ -52,7 +52,7 @@ def make_zip(files: Mapping[str, bytes]) -> bytes:
 
 
 def pack_project(entry: Entry, package: Package, sources: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Return the contents of a folder from which uv runs `main.py`, by their paths."""
+    """Return the files of a folder from which uv runs `main.py`, contents by path."""
     return {
         PROJECT: _project(str(entry.script), entry, package, package.requirements).encode(),
         MAIN: _MAIN.format(module=entry.module).encode(),
@@ -61,15 +61,15 @@ def pack_project(entry: Entry, package: Package, sources: Mapping[str, bytes]) -
 
 
 def pack_wheel_project(entry: Entry, package: Package, sources: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Return the contents of a folder from which uv runs the console script of the server. The sources are in a
-    wheel."""
+    """Return the files of a folder from which uv runs the console script of the server, contents by path. The sources
+    are in a wheel."""
     name = re.sub(r"[-_.]+", "_", str(entry.script)).lower()
     info = f"{name}-{package.version}.dist-info"
     requirements = "".join(f"Requires-Dist: {line}\n" for line in package.requirements)
     metadata = {
         "METADATA": f"Metadata-Version: 2.1\nName: {entry.script}\nVersion: {package.version}\n"
         f"Requires-Python: {package.python}\n{requirements}",
-        "WHEEL": f"Wheel-Version: 1.0\nGenerator: {OURS}\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        "WHEEL": f"Wheel-Version: 1.0\nGenerator: {BUNDLE_PACKAGE}\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
         "entry_points.txt": f"[console_scripts]\n{entry.script} = {package.scripts[str(entry.script)]}\n",
     }
     files = {**sources, **{f"{info}/{part}": text.encode() for part, text in metadata.items()}}
@@ -83,8 +83,8 @@ def pack_wheel_project(entry: Entry, package: Package, sources: Mapping[str, byt
 
 
 def _project(name: str, entry: Entry, package: Package, requirements: Sequence[str]) -> str:
-    # Nothing is built from it; uv only installs the requirements. JSON strings are also TOML strings if they contain
-    # no control characters.
+    # uv only installs the requirements, and builds nothing. A JSON string without control characters is also a TOML
+    # string.
     dependencies = "".join(f"    {json.dumps(line)},\n" for line in requirements)
     return (
         f"[project]\nname = {json.dumps(name)}\nversion = {json.dumps(entry.version)}\n"
@@ -93,9 +93,9 @@ def _project(name: str, entry: Entry, package: Package, requirements: Sequence[s
     )
 
 
-def shown_files(entry: Entry, package: Package) -> dict[str, bytes]:
-    """Return the files that hosts show: the licenses, and `icon.png` if the icon is a PNG file on this machine.
-    Raises ValueError if it can't be read."""
+def displayed_files(entry: Entry, package: Package) -> dict[str, bytes]:
+    """Return the files that hosts show to users: the licenses, and `icon.png` if the icon of the server is a PNG file
+    on this machine. Raises ValueError if the icon can't be read."""
     files = {name: text.encode() for name, text in package.licenses.items()}
     if entry.icon is None or "://" in entry.icon:
         return files
@@ -107,12 +107,12 @@ def shown_files(entry: Entry, package: Package) -> dict[str, bytes]:
 
 
 def sources_of(entry: Entry, package: Package, catalog: Catalog) -> dict[str, bytes]:
-    """Return the contents of the sources, by their paths relative to the import directory.
+    """Return the sources of a server, contents by path, relative to a directory from which they can be imported.
 
-    This is the whole top package of the server. But if several servers of the catalog are side by side in one
-    package, each is expected to be independent, like the bundle's own. Then the sources are only the server's own
-    folder, and those modules next to it that it imports. Raises ValueError if the module is not found, or a
-    file can't be read.
+    In general, these are the whole top-level package of the server. If the same package contains several servers of
+    the catalog side by side, like the bundle's own, each is expected to be independent: then the sources are only the
+    server's own folder, and those modules next to it that it imports. Raises ValueError if the module is not
+    installed, or a file can't be read.
     """
     top, *inner = entry.module.split(".")
     spec = find_spec(top)
@@ -128,7 +128,7 @@ def sources_of(entry: Entry, package: Package, catalog: Catalog) -> dict[str, by
             roots += [
                 (location.parent, path) for path in _imported_files(location.joinpath(*inner[:-1]), entry, roots)
             ]
-        if package.name == OURS:
+        if package.name == BUNDLE_PACKAGE:
             roots += [(_SHARED.parent, path) for path in _files(_SHARED) if _SERVERS not in path.parents]
         contents = {path.relative_to(root).as_posix(): path.read_bytes() for root, path in roots}
     except OSError as error:
@@ -137,7 +137,8 @@ def sources_of(entry: Entry, package: Package, catalog: Catalog) -> dict[str, by
 
 
 def _imported_files(folder: Path, entry: Entry, roots: Sequence[tuple[Path, Path]]) -> Iterator[Path]:
-    """Yield the files of those modules and packages in the folder that any of the sources imports by full name."""
+    """Yield the files of those modules and packages in `folder` that one of the sources imports by their full
+    names."""
     above = re.escape(entry.module.rpartition(".")[0])
     texts = [path.read_bytes() for _, path in roots if path.suffix == ".py"]
     for path in (*folder.glob("*.py"), *(init.parent for init in folder.glob("*/__init__.py"))):
@@ -153,7 +154,7 @@ def _has_siblings(entry: Entry, catalog: Catalog) -> bool:
 
 
 def _files(location: Path) -> Iterator[Path]:
-    """Yield all files of a package, or the single file of a module."""
+    """Yield the files of the package at `location`, or the file of the module there."""
     if not location.is_dir():
         yield location.with_suffix(".py")
         return

@@ -1,1 +1,1 @@
-"""Desktop hosts: how each configures a server, and how to change its configuration."""
+"""The configurations of clients: where each is, what its entries look like, and how to change it."""

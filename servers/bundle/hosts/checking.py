@@ -1,6 +1,6 @@
 """Validates a server's arguments with the server's own checks, and makes their paths absolute.
 
-A client starts a server in any directory, where a relative path would mean another file.
+Clients start servers in different directories, so a relative path would mean another file in each.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,19 +28,19 @@ _CREATING_OPTIONS = ("--create", "--trace")
 
 
 class CheckedArguments(NamedTuple):
-    """Arguments that the server accepts."""
+    """Arguments that the server accepts, with absolute paths."""
 
     words: tuple[str, ...]
     secrets: frozenset[str]
-    """The words that must not be displayed."""
+    """The arguments that must not be displayed."""
 
 
 def check(entry: Entry, words: Sequence[str], environment: Mapping[str, str], bundled: bool) -> CheckedArguments:
-    """Return the arguments with absolute paths, all of which exist.
+    """Return the arguments `words` with absolute paths, after checking that these exist.
 
-    A `bundled` server reads its options itself, with the variables of `environment`; for others the catalog declares
-    which arguments are paths. Raises ValueError for arguments that the server would reject, and for a missing path.
-    Exits the program for an unknown option of a bundled server.
+    If `bundled` is true, the server itself reads the arguments, with the variables in `environment`; for any other
+    server, only the catalog shows which arguments are paths. Raises ValueError for arguments that the server would
+    reject, and for a missing path. Exits the program for an unknown option of a bundled server.
     """
     app = _app(entry) if bundled else None
     fields: Fields
@@ -66,7 +66,7 @@ def check(entry: Entry, words: Sequence[str], environment: Mapping[str, str], bu
     for name, value, first, index, start in line.values:
         option = unnamed if name is None else words[first].partition("=")[0]
         field = fields.get(name)
-        # The word after an unknown option may be its value.
+        # Don't change the word after an unknown option, which may be its value.
         if (
             field is not None
             and paths_after(field) is not None
@@ -77,7 +77,7 @@ def check(entry: Entry, words: Sequence[str], environment: Mapping[str, str], bu
             )
             absolute_words[index] = words[index][:start] + absolute_value
         hidden.update([absolute_words[index]] if value and (None if name is None else option) in secret else [])
-    # A word that looks like an option is not treated as a value, but may still be the secret.
+    # The word after it was not read as its value because it looks like an option, but it may be the secret.
     for number, _ in line.errors:
         hidden.update(words[number + 1 : number + 2] if words[number] in secret else [])
     if app is not None:
@@ -86,7 +86,8 @@ def check(entry: Entry, words: Sequence[str], environment: Mapping[str, str], bu
 
 
 def public_arguments(entry: Entry, words: Sequence[str]) -> list[str] | None:
-    """Return arguments for display, with secrets replaced; None if an option is unknown, since it may be a secret."""
+    """Return the arguments for display, with `HIDDEN` instead of secrets; None if one is unknown, since it may be a
+    secret."""
     line = read_command_line(words, {**option_spellings(Options.model_fields), **entry.spellings()})
     if line.errors:
         return None
@@ -113,7 +114,7 @@ def _absolute_value(value: str, field: FieldInfo, source: str, *, may_create: bo
         return value
     absolute: str = make_absolute(value, field, Path.cwd(), source)
     text = absolute[absolute.find(prefix) + len(prefix) :]
-    # Both modes have three characters.
+    # Remove the mode at the end, which has three characters.
     path = Path(text[:-3] if text.endswith(_MODES) else text)
     if path.is_absolute() and not path.exists() and not (may_create and path.parent.is_dir()):
         raise ValueError(f"{source}: {path} does not exist")

@@ -1,7 +1,7 @@
 """The clients: the location of each one's configuration, and the format of its entries.
 
-All of it is data and pure functions of a `Machine`, so that a test on one system checks the paths of all three. Each
-path and format is from the client's own documentation, which is in `source`.
+Everything here is data, or a pure function of a `Machine`, so that tests on one system can check the paths on all of
+them. Each path and format is taken from the client's own documentation, whose URL is `source`.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,41 +15,41 @@ SCOPES: tuple[Scope, ...] = ("user", "project")
 
 
 class HttpShape(NamedTuple):
-    """The format of an entry for a server that is reached over HTTP."""
+    """The format of an entry for a server at a URL. `url` and `headers` are the names of these fields."""
 
     url: str = "url"
     headers: str = "headers"
     fixed: Mapping[str, str] = {}
-    """The other fixed fields of the entry."""
+    """Further fields, which are the same in each entry."""
     variable: str | None = None
-    """The syntax for a variable of the client's environment in a header, with `{}` for its name; None if not
-    supported."""
+    """The syntax of a placeholder, in a header, for a variable of the client's environment, with `{}` for its name;
+    None if the client has none."""
     bearer: str | None = None
-    """The key for the name of the variable with the bearer token, if there is one."""
+    """The field for the name of the variable that contains the bearer token; None if there is no such field."""
 
 
 class Client(NamedTuple):
-    """One client; the defaults apply to most clients."""
+    """One client. The defaults of the fields apply to most clients."""
 
     name: str
     """The value of `--client`."""
     title: str
     user: Callable[[Machine], PurePath]
-    """The file for all of the user's projects."""
-    renewal: str
-    """The action that makes it read a changed file."""
+    """Returns the user's file, which applies to all projects."""
+    reload_action: str
+    """What the user must do so that the client reads the changed file."""
     source: str
-    """Its documentation."""
+    """The URL of the documentation."""
     http: HttpShape | None
-    """None if its file can't contain a server that is reached over HTTP."""
+    """None if the file can't contain a server at a URL."""
     project: str | None = None
-    """The file for one project, relative to the project's directory, with `/`; None if there is no such file."""
+    """The path of the file for one project, relative to the project's directory, with `/`; None if there is none."""
     key: str = "mcpServers"
     """The key of the file that contains its servers, each under its name."""
     format: Literal["json", "jsonc", "toml"] = "json"
-    """`jsonc` is JSON with comments and trailing commas, as the client itself reads it."""
+    """The format of the file as the client reads it. `jsonc` is JSON with comments and trailing commas."""
     stdio: Mapping[str, str] = {}
-    """Fixed fields in the entry of a server that is started, in addition to `command`, `args` and `env`."""
+    """Fields that each entry of a server to start has, in addition to `command`, `args` and `env`."""
 
     def file(self, machine: Machine, scope: Scope, project: Path) -> Path:
         """Return the file of one scope. Raises ValueError if the client has no such scope."""
@@ -61,7 +61,8 @@ class Client(NamedTuple):
 
 
 def _claude_desktop_file(machine: Machine) -> PurePath:
-    """Return the user's file; the version from the Store has its own folder instead of the common one."""
+    """Return the user's file. The version from the Microsoft Store has a folder of its own instead of the common
+    one."""
     package = next((name for name in machine.packages if name.startswith("Claude_")), None)
     settings = machine.settings()
     if package is not None:
@@ -72,7 +73,7 @@ def _claude_desktop_file(machine: Machine) -> PurePath:
 def _zed_file(machine: Machine) -> PurePath:
     if machine.system == "windows":
         return machine.settings() / "Zed" / "settings.json"
-    # On macOS too it is not `Application Support`; see `config_dir` in its crates/paths/src/paths.rs.
+    # On macOS, it is `~/.config` too, not `Application Support`; see `config_dir` in Zed's crates/paths/src/paths.rs.
     linux = machine.system == "linux"
     base = (machine.variable("FLATPAK_XDG_CONFIG_HOME") or machine.variable("XDG_CONFIG_HOME")) if linux else None
     return (base or machine.home / ".config") / "zed" / "settings.json"
@@ -83,9 +84,9 @@ CLIENTS = (
         name="claude-desktop",
         title="Claude Desktop",
         user=_claude_desktop_file,
-        # It reaches remote servers as connectors, which are configured in its window.
+        # Remote servers are "connectors", which are configured in its window.
         http=None,
-        renewal="quit Claude Desktop and start it again",
+        reload_action="quit Claude Desktop and start it again",
         source="https://modelcontextprotocol.io/docs/develop/connect-local-servers",
     ),
     Client(
@@ -95,7 +96,7 @@ CLIENTS = (
         project=".mcp.json",
         stdio={"type": "stdio"},
         http=HttpShape(fixed={"type": "http"}, variable="${{{}}}"),
-        renewal="start a new session of Claude Code",
+        reload_action="start a new session of Claude Code",
         source="https://code.claude.com/docs/en/mcp",
     ),
     Client(
@@ -107,7 +108,7 @@ CLIENTS = (
         format="jsonc",
         stdio={"type": "stdio"},
         http=HttpShape(fixed={"type": "http"}, variable="${{env:{}}}"),
-        renewal="run 'MCP: List Servers' in VS Code and start it there",
+        reload_action="run 'MCP: List Servers' in VS Code and start it there",
         source="https://code.visualstudio.com/docs/agents/reference/mcp-configuration",
     ),
     Client(
@@ -119,7 +120,7 @@ CLIENTS = (
         format="jsonc",
         stdio={"type": "stdio"},
         http=HttpShape(variable="${{env:{}}}"),
-        renewal="enable it in Cursor's settings, under MCP",
+        reload_action="enable it in Cursor's settings, under MCP",
         source="https://cursor.com/docs/mcp",
     ),
     Client(
@@ -127,7 +128,7 @@ CLIENTS = (
         title="Windsurf",
         user=lambda machine: machine.home / ".codeium" / "windsurf" / "mcp_config.json",
         http=HttpShape(url="serverUrl", variable="${{env:{}}}"),
-        renewal="press Refresh in Windsurf, under MCP servers",
+        reload_action="press Refresh in Windsurf, under MCP servers",
         source="https://docs.devin.ai/desktop/cascade/mcp",
     ),
     Client(
@@ -140,7 +141,7 @@ CLIENTS = (
         # `source`, which older versions require, is removed by newer ones (crates/migrator, m_2025_11_25).
         stdio={},
         http=HttpShape(),
-        renewal="Zed starts the server at once",
+        reload_action="Zed starts the server at once",
         source="https://zed.dev/docs/ai/mcp",
     ),
     Client(
@@ -153,7 +154,7 @@ CLIENTS = (
             / "cline_mcp_settings.json"
         ),
         http=HttpShape(fixed={"type": "streamableHttp"}),
-        renewal="Cline starts the server at once",
+        reload_action="Cline starts the server at once",
         source="https://docs.cline.bot/mcp/mcp-overview",
     ),
     Client(
@@ -163,8 +164,8 @@ CLIENTS = (
         project=".gemini/settings.json",
         format="jsonc",
         http=HttpShape(url="httpUrl", variable="${{{}}}"),
-        # In other folders it starts no servers, and does not report why unless it is asked.
-        renewal="restart Gemini CLI, in a folder that it trusts",
+        # In a folder that it does not trust, it starts no servers, and does not say so.
+        reload_action="restart Gemini CLI, in a folder that it trusts",
         source="https://github.com/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md",
     ),
     Client(
@@ -175,14 +176,14 @@ CLIENTS = (
         key="mcp_servers",
         format="toml",
         http=HttpShape(headers="http_headers", bearer="bearer_token_env_var"),
-        renewal="restart Codex",
+        reload_action="restart Codex",
         source="https://github.com/openai/codex/blob/main/docs/config.md",
     ),
 )
 
 
 def get_client(name: str) -> Client:
-    """Return the client called `name`. Raises ValueError that lists the existing names."""
+    """Return the client called `name`. Raises ValueError, which lists the existing names, if there is none."""
     for client in CLIENTS:
         if client.name == name:
             return client

@@ -20,17 +20,17 @@ class ConfiguredServer(NamedTuple):
     command: str | None = None
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = {}
-    """Variables that the client sets for it; values may be secret."""
+    """Environment variables that the client sets for the server; values may be secret."""
     url: str | None = None
     headers: Mapping[str, str] = {}
     """The headers that the client sends with each request; values may be secret."""
     token_variable: str | None = None
-    """The variable of the client's environment whose value it sends as the bearer token."""
+    """The variable of the client's environment that contains the bearer token to send."""
     enabled: bool = True
 
 
 def read_entries(client: Client, path: Path) -> dict[str, Any]:
-    """Return the entry of each server in the client's file at `path`, by name; nothing if there is no file.
+    """Return the entry of each server in the client's file at `path`, by name; empty if there is no file.
 
     Raises ValueError with a one-line message that names the file if it can't be read or is not valid for the client.
     """
@@ -47,8 +47,8 @@ def read_entries(client: Client, path: Path) -> dict[str, Any]:
 
 
 def project_entries(client: Client, path: Path, project: Path) -> dict[str, Any]:
-    """Return the servers that Claude Code stores for one project only: the default place for `claude mcp add`
-    (https://code.claude.com/docs/en/mcp, "Local scope"); nothing for other clients.
+    """Return the entries that Claude Code stores in the user's file for one project only, where `claude mcp add` puts
+    them by default (https://code.claude.com/docs/en/mcp, "Local scope"); empty for other clients.
 
     Raises ValueError like `read_bytes`, and for a file that is not JSON.
     """
@@ -62,9 +62,10 @@ def project_entries(client: Client, path: Path, project: Path) -> dict[str, Any]
 
 
 def parse_entry(client: Client, name: str, entry: Any) -> ConfiguredServer | None:
-    """Return the record of an entry; None for the settings of a server that an extension of the client provides.
+    """Return the entry as a record. None if it only contains settings for a server that an extension of the client
+    provides.
 
-    Raises ValueError that names the server and the field for an entry that the client could not use.
+    Raises ValueError, which names the server and the field, for an entry that the client could not use.
     """
     if not isinstance(entry, dict):
         raise ValueError(f"{name!r} is not an object")
@@ -109,7 +110,7 @@ def read_bytes(path: Path) -> bytes | None:
     """Return the content of a file; None if it does not exist. Raises ValueError if it can't be read, or is too
     large."""
     try:
-        # Opening a pipe would block.
+        # Don't open a pipe, since that would block.
         if path.exists() and not path.is_file():
             raise ValueError(f"{path}: not a file")
         with path.open("rb") as file:
@@ -124,11 +125,11 @@ def read_bytes(path: Path) -> bytes | None:
 
 
 def servers_member(text: bytes, client: Client) -> jsonc.Member | None:
-    """Return the member of the JSON in `text` that contains the client's servers; None if there is no such member
-    yet.
+    """Return the member of the JSON object in `text` that contains the client's servers; None if there is no such
+    member.
 
-    Raises ValueError, with line and column if possible, for a file that the client does not accept as its
-    configuration, and for duplicate keys, where only the client knows which one it would use.
+    Raises ValueError, with line and column if possible, for a file that the client does not accept, and for duplicate
+    keys, since it is unknown which one the client would use.
     """
     root = jsonc.parse(text, client.format == "jsonc")
     if root is not None and not root.is_object:
@@ -160,14 +161,14 @@ def _mapping(entry: dict[str, Any], key: str, name: str) -> dict[str, str]:
 
 
 def write_snippet(client: Client, servers: Sequence[ConfiguredServer], ascii_only: bool = False) -> str:
-    """Return the part of the client's file that contains `servers`, without a newline at its end.
+    """Return text that the user can paste into the client's file in order to add `servers`, without a newline at its
+    end.
 
-    With `ascii_only` all other characters are escaped, with the same meaning. Raises ValueError for a server that the
-    client can't use.
+    With `ascii_only`, other characters are escaped. Raises ValueError for a server that the client can't use.
     """
     part = {client.key: {server.name: build_entry(client, server) for server in servers}}
     if client.format != "toml":
         return json.dumps(part, indent=2, ensure_ascii=ascii_only)
     text = tomli_w.dumps(part).rstrip("\n")
-    # They are inside quotes, in keys too, where TOML has escapes.
+    # These characters are always inside quotes, even in keys, where TOML has escapes.
     return re.sub(r"[^\x00-\x7f]", lambda match: f"\\U{ord(match[0]):08X}", text) if ascii_only else text

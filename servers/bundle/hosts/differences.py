@@ -1,7 +1,7 @@
 """The differences that a change makes to a file, for display: with context lines, and without secrets.
 
-A configuration may contain secrets anywhere: in variables and headers, in arguments, in commented entries. So only
-the keys are shown, except in the new entry, which is shown as requested.
+A configuration may contain secrets anywhere: in variables and headers, in arguments, in entries that are commented
+out. So only keys are shown, and no values, except in the new entry, which the user has just specified.
 """
 
 from collections.abc import Iterator, Set
@@ -13,25 +13,25 @@ from .jsonc import Element, parse
 from .toml_tree import parse_toml
 
 CONTEXT_LINES = 3
-"""The number of context lines before and after the changed ones."""
+"""The number of unchanged lines that are shown before and after the changed ones."""
 MAX_LINE = 300
 """Maximum length of a line that is shown in full, in characters."""
 _SCALARS = {
     *("string", "number", "unary_expression"),
     *("integer", "float", "offset_date_time", "local_date_time", "local_date", "local_time"),
 }
-"""The kinds of the nodes that contain a value, in the syntax trees of JSON (first line) and TOML."""
+"""The kinds of nodes with a single value in the syntax trees of JSON (first line) and TOML (second line)."""
 
 
 class Line(NamedTuple):
-    """One line; its sign is `-`, `+` or a space."""
+    """One line of the differences. `sign` is `-` for a removed line, `+` for an added one, or a space."""
 
     sign: str
     text: str
 
 
 class _View(NamedTuple):
-    """The span of bytes in which values are shown, and the values that are hidden even there."""
+    """What may be shown: `shown` is the span of bytes in which values are visible, except those in `secrets`."""
 
     shown: tuple[int, int] | None
     secrets: Set[str]
@@ -42,14 +42,15 @@ def find_differences(
 ) -> list[Line]:
     """Return the changed lines with their context.
 
-    Values are hidden except in the entry at `shown` in `after`, where only `secrets` are hidden.
+    `shown` is the position in `after` of the entry whose values are visible, except those in `secrets`. All other
+    values are hidden.
     """
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
     head = _common_lines(old, new)
     tail = _common_lines(old[head:][::-1], new[head:][::-1])
     if any(len(line) > MAX_LINE for line in [*old[head : len(old) - tail], *new[head : len(new) - tail]]):
-        # A file on a single line: only the bytes that changed are shown, since a whole line would be cut off before
-        # them.
+        # The lines are too long, as in a file without line breaks. Show only the bytes that have changed, which would
+        # be cut off at the end of a whole line.
         view = _View(shown, secrets)
         start = _common_bytes(before, after)
         tail = _common_bytes(before[start:][::-1], after[start:][::-1])
@@ -73,7 +74,7 @@ def _shorten(line: Line) -> Line:
 
 
 def _common_bytes(old: bytes, new: bytes) -> int:
-    # By bisection: comparing slices is faster than comparing bytes one by one.
+    # A binary search over slices is faster than comparing bytes one by one.
     low, high = 0, min(len(old), len(new))
     while low < high:
         middle = (low + high + 1) // 2
@@ -96,13 +97,13 @@ def _offsets(lines: list[bytes], first: int, end: int) -> tuple[int, int]:
 
 
 def _mask(client: Client, text: bytes, part: tuple[int, int], view: _View) -> list[str]:
-    """Return the lines of part of the text, with hidden values replaced."""
+    """Return the lines of the span `part` of the text, with `HIDDEN` in place of hidden values."""
     root = parse_toml(text) if client.format == "toml" else parse(text, client.format == "jsonc")
     first, last = (root.start, root.end) if root is not None else (len(text), len(text))
     position, end = part
     pieces: list[bytes] = []
     try:
-        # Before and after the outermost value there are only comments.
+        # Before and after the outermost value, there can only be comments.
         hidden = list(_comments(text, part[0], min(part[1], first)))
         hidden += _hidden_values(root, part, view) if root is not None else ()
         hidden += _comments(text, max(part[0], last), part[1])
@@ -138,6 +139,6 @@ def _hidden_values(element: Element, part: tuple[int, int], view: _View) -> Iter
         yield element.start, element.end
     else:
         parts = list(element.parts())
-        # The first part of a pair is its key.
+        # The first part of a pair is the key, which is always shown.
         for child in parts[1:] if element.kind == "pair" else parts:
             yield from _hidden_values(child, part, view)

@@ -1,4 +1,4 @@
-"""Atomic changes to files, by one process at a time."""
+"""Atomic changes to files, backups of them, and a lock for them."""
 
 import errno
 import hashlib
@@ -23,18 +23,18 @@ _STEP_SECONDS = 0.02
 
 
 def write_atomically(path: Path, text: bytes, check: Callable[[], None] = lambda: None) -> None:
-    """Write `text` into the file at `path` atomically; a link is followed.
+    """Write `text` to the file at `path` atomically. If the path is a link, its target is written.
 
-    `check` is called just before the replacement; if it raises, the file stays unchanged.
+    `check` is called just before the file is replaced; if it raises an exception, the file stays unchanged.
 
-    The file keeps its mode and its owner; a new file is private, since configurations contain secrets.
-    Leftovers of a killed process next to the file are removed, so only one process may write at a time. Raises
-    ValueError if the file can't be written.
+    The file keeps its mode and owner. A new file is private, since configurations contain secrets. Incomplete files
+    that a killed process has left are removed, so only one process may call this at a time. Raises ValueError if the
+    file can't be written.
     """
 
     def replace(fresh: Entry, entry: Entry) -> None:
         existing = stat_entry(entry)
-        # The present owner must still be able to read the file.
+        # If the owner can't be preserved, give up, since the owner could no longer read the file.
         if existing is not None and fresh.stat is not None and existing.st_uid != fresh.stat.st_uid:
             raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
         rename(fresh, entry)
@@ -42,7 +42,7 @@ def write_atomically(path: Path, text: bytes, check: Callable[[], None] = lambda
     with translate_os_errors(path):
         target = path.resolve()
         target.parent.mkdir(parents=True, exist_ok=True)
-        # The names that `temporary_entry` gives to incomplete files.
+        # `temporary_entry` gives incomplete files such names.
         for leftover in target.parent.glob(f".{escape(target.name)}.{'[0-9a-f]' * 16}.tmp"):
             leftover.unlink(missing_ok=True)
         entry = entry_at(target)
@@ -54,37 +54,36 @@ def write_atomically(path: Path, text: bytes, check: Callable[[], None] = lambda
 def back_up(folder: Path, path: Path, text: bytes) -> Path:
     """Store `text`, the content of the file at `path`, in a private file in `folder`; return its path.
 
-    Only the newest backups of that file are kept. Raises ValueError if it can't be stored.
+    Of the backups of that file, only the newest `MAX_BACKUPS` are kept. Raises ValueError if it can't be stored.
     """
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
-    # Configurations of all projects have the same name.
+    # The digest of the path, since the files of all projects have the same name.
     name = f"{hashlib.sha256(os.fsencode(path)).hexdigest()[:12]}-{path.name}"
     backup = folder / f"{stamp}-{name}"
     write_atomically(backup, text)
     with translate_os_errors(folder):
-        # `write_atomically` removes the leftovers of the same name only, and no later backup has the name of an
-        # interrupted one.
+        # `write_atomically` removes only incomplete files of the same name, which no later backup has.
         for old in [*sorted(folder.glob(f"*-{escape(name)}"))[:-MAX_BACKUPS], *folder.glob(".*.tmp")]:
             old.unlink(missing_ok=True)
     return backup
 
 
 def remove_file(path: Path, max_parents: int) -> None:
-    """Remove a file, and at most `max_parents` of its parent directories while they are empty.
+    """Remove a file, and up to `max_parents` of its parent directories, as far as they are empty.
 
     Raises ValueError if the file can't be removed.
     """
     with translate_os_errors(path):
         path.unlink()
     with suppress(OSError):
-        # Stops at the first that is not empty.
+        # `rmdir` raises OSError for the first directory that is not empty.
         for folder in list(path.parents)[:max_parents]:
             folder.rmdir()
 
 
 @contextmanager
 def translate_os_errors(path: Path) -> Iterator[None]:
-    """Translate an OSError in the block to ValueError, with the path."""
+    """Translate an OSError that is raised in the block to a ValueError that names the file, `path` by default."""
     try:
         yield
     except OSError as error:
@@ -93,18 +92,19 @@ def translate_os_errors(path: Path) -> Iterator[None]:
 
 @contextmanager
 def hold_lock(path: Path) -> Iterator[None]:
-    """Hold the lock at `path` during the block, after waiting at most ten seconds for another process to release it.
+    """Hold the lock at `path` during the block. If another process holds it, wait for at most ten seconds.
 
-    The system releases the lock of a process that dies. The file is removed afterwards, and so are the empty
-    directories created for it. Raises ValueError if the lock can't be acquired.
+    If a process dies, the system releases its lock. After the block, the lock file is removed, with the directories
+    that were created for it if they are empty. Raises ValueError if the lock can't be acquired.
     """
     with translate_os_errors(path):
         lock, created_parents = _acquire(path)
     try:
         yield
     finally:
-        # Windows can't remove an open file. Elsewhere the file is removed before the release: afterwards it could be
-        # the lock of another process already. A process that acquires the lock of a removed file tries again.
+        # Remove the file before the release, since afterwards another process may hold its lock. (A process that
+        # acquires the lock of a removed file tries again.) On Windows, an open file can't be removed, so release it
+        # first.
         if sys.platform == "win32":
             lock.release()
         with suppress(ValueError):
@@ -113,19 +113,19 @@ def hold_lock(path: Path) -> Iterator[None]:
 
 
 def _acquire(path: Path) -> tuple[FileLock, int]:
-    """Acquire the lock. Returns it with the number of directories created for it."""
+    """Acquire the lock at `path`. Return it, and the number of directories that were created for it."""
     end = time.monotonic() + _WAIT_SECONDS
     created_parents = 0
     while True:
         remaining = max(end - time.monotonic(), 0)
-        # A lock that is merely an existing file would outlive a holder that dies.
+        # No soft lock, whose file would stay if the process died.
         lock = FileLock(path, remaining, mode=0o600, poll_interval=_STEP_SECONDS, fallback_to_soft=False)
         try:
             created_parents = max(created_parents, sum(not folder.exists() for folder in path.parents))
             path.parent.mkdir(parents=True, exist_ok=True)
             lock.acquire()
         except FileNotFoundError:
-            # The previous holder has just removed the directories.
+            # The previous holder of the lock has just removed the directories: try again.
             if not remaining:
                 raise
         except Timeout:

@@ -1,7 +1,8 @@
-"""Installs a server in the file of a client, or removes it: the change is first computed, then applied.
+"""Adds a server to the file of a client, or removes it. The change is first computed, so that it can be shown, and
+then applied.
 
-A receipt records the installation on this machine, so that exactly that can be removed without a trace. Receipts are
-in the user's state directory, with the backups of the changed files. They do not contain the entries, which may have
+A receipt records what was added to a file, so that exactly that can be removed later. Receipts are stored in the
+user's state directory, as are backups of the changed files. They do not contain the entries, which may contain
 secrets.
 """
 
@@ -24,12 +25,13 @@ _EDITS = {"json": json_edits, "jsonc": json_edits, "toml": toml_edits}
 
 
 class Record(NamedTuple):
-    """The additions to one file: its entries in order, and the file itself."""
+    """What was added to one file: the receipts of its entries, by name and in order, and whether the file itself is
+    new."""
 
     entries: Mapping[str, Receipt] = {}
     made_file: bool = False
     made_folders: int = 0
-    """The number of directories created for it."""
+    """The number of directories that were created for the file."""
 
 
 _FILE = TypeAdapter(dict[str, Record])
@@ -42,11 +44,11 @@ class Receipts:
         self._path = Path(state_folder(machine)) / "installed.json"
 
     def of(self, path: Path) -> Record:
-        """Return the additions to the file at `path`. Raises ValueError if the receipts can't be read."""
+        """Return what was added to the file at `path`. Raises ValueError if the receipts can't be read."""
         return self._all().get(str(path), Record())
 
     def store(self, path: Path, record: Record) -> None:
-        """Store the additions to the file at `path`. Raises ValueError if they can't be written."""
+        """Store what was added to the file at `path`. Raises ValueError if the receipts can't be written."""
         records = dict(self._all())
         if record.entries:
             records[str(path)] = record
@@ -63,7 +65,7 @@ class Receipts:
 
 
 class Target(NamedTuple):
-    """The file of a client on a machine."""
+    """The file of a client to change."""
 
     client: Client
     machine: Machine
@@ -71,7 +73,7 @@ class Target(NamedTuple):
 
     @classmethod
     def of(cls, client: Client, machine: Machine, scope: Scope, project: Path) -> "Target":
-        """Return the file of one scope. Raises ValueError if the client has no such scope, or for circular links."""
+        """Return the file of a client for one scope. Raises ValueError if it has none, and for circular links."""
         path = client.file(machine, scope, project)
         try:
             return cls(client, machine, path.resolve())
@@ -80,7 +82,7 @@ class Target(NamedTuple):
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Lock it and the receipts against other processes during the block.
+        """Lock all files and receipts against other processes of the bundle during the block.
 
         Raises ValueError if the lock can't be acquired.
         """
@@ -96,17 +98,18 @@ class Change(NamedTuple):
     after: bytes | None
     record: Record
     shown: tuple[int, int] | None = None
-    """The position of the new entry in `after`."""
+    """The position of the new entry in `after`; None if no entry is added."""
     notes: tuple[str, ...] = ()
-    """Notes about it for the user."""
+    """Notes about the change for the user."""
 
     @property
     def is_empty(self) -> bool:
         """True if there is nothing to change."""
         return self.before == self.after
 
-    def make(self) -> Path | None:
-        """Apply the change; return the path of the backup, if there was a file. Raises ValueError if that fails."""
+    def apply(self) -> Path | None:
+        """Make the change. Return the path of the backup; None if there was no file before. Raises ValueError if that
+        fails."""
         path, record, backup = self.target.path, self.record, None
         receipts = Receipts(self.target.machine)
         self._check()
@@ -121,10 +124,11 @@ class Change(NamedTuple):
                 created = sum(not folder.exists() for folder in path.parents)
                 record = record._replace(made_file=True, made_folders=max(record.made_folders, created))
             if self.shown is not None:
-                # Before the entry: a receipt without its entry has no effect, and if it can't be stored the change
-                # stops here. A receipt is needed as long as its entry exists.
+                # Store the receipt before the entry is written, and delete it after the entry is removed: a receipt
+                # without an entry does no harm, but an entry without a receipt can't be removed exactly.
                 receipts.store(path, record)
-            # Writing the backup and the receipts takes time, and clients write their files often.
+            # `_check` again, since writing the backup and the receipts takes time, and clients often write their
+            # files.
             write_atomically(path, self.after, self._check)
         if self.shown is None:
             receipts.store(path, record)
@@ -138,14 +142,14 @@ class Change(NamedTuple):
 def install(target: Target, server: ConfiguredServer, replace: bool) -> Change:
     """Return the change that adds `server` to the file.
 
-    Raises ValueError for a file that the client can't read, and for another entry with that name that was not added
-    by the bundle, or has been changed since, unless `replace` is given.
+    Raises ValueError for a file that the client can't read. Also raises it, unless `replace` is true, if there is
+    another entry with that name that the bundle has not added, or that was changed since.
     """
     client, path = target.client, target.path
     entry = build_entry(client, server)
     before = read_bytes(path)
     entries = read_entries(client, path)
-    present, record = entries.get(server.name), _record(target, entries)
+    present, record = entries.get(server.name), _current_record(target, entries)
     text, notes = before or b"", list[str]()
     if client.format == "json" and text.startswith(jsonc.BOM):
         text = text.removeprefix(jsonc.BOM)
@@ -153,14 +157,14 @@ def install(target: Target, server: ConfiguredServer, replace: bool) -> Change:
     if present == entry:
         return Change(target, before, None if before is None else text, record, notes=tuple(notes))
     installed = record.entries.get(server.name)
-    is_ours = installed is not None and installed.is_of(present)
-    if server.name in entries and not replace and not is_ours:
+    was_added_by_bundle = installed is not None and installed.is_of(present)
+    if server.name in entries and not replace and not was_added_by_bundle:
         raise ValueError(f"{path} already has a server {server.name!r}: use --replace, or another --name")
     with _name_file(path):
-        edit = _EDITS[client.format].put(text, client, server.name, entry, installed)
-    if is_ours:
+        edit = _EDITS[client.format].insert_entry(text, client, server.name, entry, installed)
+    if was_added_by_bundle:
         notes.append(f"{server.name!r} had other arguments, which are replaced; to keep both, use another --name")
-    receipt = edit.receipt._replace(former=digest_of(present) if is_ours else "")
+    receipt = edit.receipt._replace(former=digest_of(present) if was_added_by_bundle else "")
     record = record._replace(entries={**record.entries, server.name: receipt})
     return Change(target, before, edit.text, record, (edit.start, edit.end), tuple(notes))
 
@@ -168,15 +172,15 @@ def install(target: Target, server: ConfiguredServer, replace: bool) -> Change:
 def uninstall(target: Target, name: str, program: Sequence[str]) -> Change:
     """Return the change that removes the server called `name` from the file.
 
-    Raises ValueError for a file that the client can't read, for an unknown server, and for one that was not added by
-    the bundle, or has been changed since, unless its command begins with `program`.
+    Raises ValueError for a file that the client can't read, and for an unknown server. Also raises it, unless the
+    command of the entry begins with `program`, if the bundle has not added the entry, or if it was changed since.
     """
     client, path = target.client, target.path
     before = read_bytes(path)
     entries = read_entries(client, path)
     if before is None or name not in entries:
         raise ValueError(f"{path} has no server {name!r}")
-    record = _record(target, entries)
+    record = _current_record(target, entries)
     entry, receipt = entries[name], record.entries.get(name)
     args = entry.get("args", []) if isinstance(entry, dict) else None
     is_program = isinstance(args, list) and [entry.get("command"), *args][: len(program)] == list(program)
@@ -184,7 +188,7 @@ def uninstall(target: Target, name: str, program: Sequence[str]) -> Change:
         why = "was not added by install" if receipt is None else "was changed after install added it"
         raise ValueError(f"{path}: the server {name!r} {why}: remove it by hand")
     with _name_file(path):
-        text, remaining = _EDITS[client.format].remove(before, client, name, record.entries)
+        text, remaining = _EDITS[client.format].remove_entry(before, client, name, record.entries)
     deletes = not text and record.made_file
     return Change(target, before, None if deletes else text, record._replace(entries=remaining))
 
@@ -197,11 +201,11 @@ def _name_file(path: Path) -> Iterator[None]:
         raise ValueError(f"{path}: {error}") from None
 
 
-def _record(target: Target, entries: Mapping[str, Any]) -> Record:
-    """Return the additions to the file that still exist: others may have removed entries, or the file itself."""
+def _current_record(target: Target, entries: Mapping[str, Any]) -> Record:
+    """Return what was added to the file and still exists: the user may have removed entries, or the file itself."""
     record = Receipts(target.machine).of(target.path)
     remaining = {name: receipt for name, receipt in record.entries.items() if name in entries}
     if remaining:
         return record._replace(entries=remaining)
-    # An interrupted change may have created directories, and no file.
+    # If the file does not exist, an interrupted change may still have created directories.
     return Record() if target.path.exists() else Record(made_folders=record.made_folders)

@@ -1,7 +1,7 @@
 """Inserts an entry into a JSON file, or removes it, at the positions that the parser reports.
 
-Nothing is reformatted: an edit inserts or removes bytes, and the receipt can find the inserted ones again, so that
-removing them restores the file byte for byte.
+Nothing is reformatted: an edit only inserts or removes bytes. With the receipt, the inserted bytes can be found
+again, so that removing them restores the file byte for byte.
 """
 
 import hashlib
@@ -16,21 +16,22 @@ from .style import DEFAULT, Style, inner_style, style_of
 
 
 class Receipt(NamedTuple):
-    """The bytes that were inserted into a file with one entry."""
+    """Which bytes were inserted into a file together with one entry."""
 
     digest: str
-    """The digest of the entry, which does not depend on its layout."""
+    """The digest of the value of the entry, which does not depend on its formatting."""
     created: Literal["entry", "key", "document"] = "entry"
-    """The outermost element that was created for it."""
+    """The outermost element that was created for the entry: itself, the key for all servers, or the whole
+    document."""
     comma: bool = False
-    """True if the previous member got a comma."""
+    """True if a comma was inserted after the previous member."""
     before: str = ""
-    """The text inserted directly before the entry."""
+    """The text that was inserted directly before the entry."""
     after: str = ""
-    """The text inserted directly after it."""
+    """The text that was inserted directly after the entry."""
     former: str = ""
-    """The digest of the entry that it replaced, if the bundle had inserted that too. After an interrupted change it
-    is still in the file."""
+    """The digest of the entry that was replaced, if the bundle had inserted that too; else empty. If the change was
+    interrupted, that entry is still in the file."""
 
     def is_of(self, entry: Any) -> bool:
         """Return True if `entry` is unchanged since it was inserted."""
@@ -47,7 +48,8 @@ class Edit(NamedTuple):
 
 
 class _Slot(NamedTuple):
-    """The position of a new member of an object."""
+    """Where a new member of an object is inserted: at the offset `at`, between the texts `before` and `after`. A
+    comma is inserted at `comma_at`, unless that is None."""
 
     at: int
     before: bytes
@@ -55,7 +57,9 @@ class _Slot(NamedTuple):
     comma_at: int | None
 
 
-def put(text: bytes, client: Client, name: str, entry: dict[str, Any], previous: Receipt | None = None) -> Edit:
+def insert_entry(
+    text: bytes, client: Client, name: str, entry: dict[str, Any], previous: Receipt | None = None
+) -> Edit:
     """Insert an entry into the text of a client's file, or replace the one with that name, whose receipt is
     `previous`.
 
@@ -65,7 +69,7 @@ def put(text: bytes, client: Client, name: str, entry: dict[str, Any], previous:
     servers = servers_member(text, client)
     root = parse(text, client.format == "jsonc")
     if root is None:
-        # The file has no value yet, but may have comments.
+        # The file contains no value yet, but maybe comments.
         newline = b"\r\n" if b"\r\n" in text else b"\n"
         outer = DEFAULT._replace(newline=newline)
         inner = inner_style(outer)
@@ -86,29 +90,29 @@ def put(text: bytes, client: Client, name: str, entry: dict[str, Any], previous:
         value, value_element = style.render(entry), present.value
         changed = text[: value_element.start] + value + text[value_element.end :]
         receipt = (previous or Receipt(""))._replace(digest=digest)
-        return Edit(changed, receipt, present.whole.start, value_element.start + len(value))
+        return Edit(changed, receipt, present.element.start, value_element.start + len(value))
     slot = _slot(text, servers.value, style)
     return _insert(text, slot, style.member(name, style.render(entry)), Receipt(digest))
 
 
-def remove(
+def remove_entry(
     text: bytes, client: Client, name: str, receipts: Mapping[str, Receipt]
 ) -> tuple[bytes, dict[str, Receipt]]:
-    """Return the text without an entry, and the receipts of the other entries, in the order that the entries were
-    inserted.
+    """Return the text without the entry called `name`, and the receipts of the other entries, in the order in which
+    these were inserted.
 
-    The text inserted with the entry is removed too, which restores the text before the insertion. If the receipt is
-    missing, or the text around the entry has been changed, the entry is removed with one comma, and the key of all
-    servers if it was created for the entry and is empty.
+    Everything that was inserted with the entry is removed too, which restores the earlier text. If there is no
+    receipt, or the text around the entry has been changed, the entry is removed with one comma. The key for all
+    servers is removed as well if it was created for the entry and is empty now.
 
-    Raises ValueError like `put`, and if the entry does not exist.
+    Raises ValueError like `insert_entry`, and if the entry does not exist.
     """
     others = {other: receipt for other, receipt in receipts.items() if other != name}
     receipt = receipts.get(name)
     restored = _restore(text, client, name, receipt) if receipt is not None else None
     if restored is None and receipt is not None:
-        # Later entries may be inside the elements that were created for it, so they are removed first and inserted
-        # again.
+        # Later entries may be inside elements that were created for this one. So remove them first, and then insert
+        # them again.
         order = list(receipts)
         reinserted = _restore_and_reinsert(text, client, order[order.index(name) :], receipts)
         if reinserted is not None:
@@ -127,8 +131,8 @@ def remove(
 def _restore_and_reinsert(
     text: bytes, client: Client, order: Sequence[str], receipts: Mapping[str, Receipt]
 ) -> tuple[bytes, dict[str, Receipt]] | None:
-    """Return the text without the first of these, inserted in this `order`; None if one of them has been changed
-    since."""
+    """Return the text without the first entry of `order`, after removing all of these in reverse order and inserting
+    the others again, and their new receipts. None if one of them has been changed since it was inserted."""
     entries = json_entries(text, client)
     for name in reversed(order):
         if name not in entries or not receipts[name].is_of(entries[name]):
@@ -139,24 +143,24 @@ def _restore_and_reinsert(
         text = restored
     renewed: dict[str, Receipt] = {}
     for name in order[1:]:
-        edit = put(text, client, name, entries[name])
+        edit = insert_entry(text, client, name, entries[name])
         text, renewed[name] = edit.text, edit.receipt
     return text, renewed
 
 
 def _restore(text: bytes, client: Client, name: str, receipt: Receipt) -> bytes | None:
-    """Return the text before the insertion; None if the text around the entry has been changed."""
+    """Return the text as it was before the entry was inserted; None if the text around the entry has been changed."""
     servers = _require_servers(text, client, name)
-    entry = _get_entry(servers, name).whole
+    entry = _get_entry(servers, name).element
     before, after = receipt.before.encode(), receipt.after.encode()
     start, end = entry.start - len(before), entry.end + len(after)
     if text[start : entry.start] != before or text[entry.end : end] != after:
         return None
     root = parse(text, client.format == "jsonc")
-    container, member = (servers.value, entry) if receipt.created == "entry" else (root, servers.whole)
+    container, member = (servers.value, entry) if receipt.created == "entry" else (root, servers.element)
     if container is None:
         return None
-    # The range of the comma that was inserted with the member, which is empty if there was none.
+    # The position of the comma that was inserted with the member; an empty range if there was none, None if unknown.
     comma: tuple[int, int] | None = None
     following = next(
         (part.start for part in container.parts() if part.kind == "," and part.start >= member.end), None
@@ -164,10 +168,11 @@ def _restore(text: bytes, client: Client, name: str, receipt: Receipt) -> bytes 
     if receipt.after.endswith(",") or (not receipt.comma and len(container.members()) == 1):
         comma = (member.start, member.start)
     elif receipt.comma and following == member.end:
-        # A later insertion has added it, and from now on owns the comma before this one.
+        # A later member follows, whose comma is after this one. Remove that, and leave the comma before this one to
+        # the later member.
         comma = (member.end, member.end + 1)
     elif receipt.comma and following is None:
-        ends = [other.whole.end for other in container.members() if other.whole.end <= member.start]
+        ends = [other.element.end for other in container.members() if other.element.end <= member.start]
         comma = (ends[-1], ends[-1] + 1) if ends and text[ends[-1] : ends[-1] + 1] == b"," else None
     if comma is None:
         return None
@@ -188,15 +193,15 @@ def _get_entry(servers: Member, name: str) -> Member:
 
 
 def digest_of(entry: Any) -> str:
-    """Return the digest that shows whether an entry is unchanged since it was inserted."""
-    # TOML has dates too.
+    """Return the digest of an entry, by which it can be seen whether it has changed."""
+    # `default` is for dates, which TOML has.
     canonical = json.dumps(entry, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def _slot(text: bytes, container: Element, style: Style) -> _Slot:
-    """Return the position of a new last member of `container`: after the last member, and after a comment on its
-    line."""
+    """Return where a new last member of `container` is inserted: after the last member, and after comments on the
+    same line."""
     parts = list(container.parts())
     pairs = [index for index, part in enumerate(parts) if part.kind == "pair"]
     last = pairs[-1] if pairs else 0
@@ -229,14 +234,14 @@ def _insert(text: bytes, slot: _Slot, member: bytes, receipt: Receipt) -> Edit:
 
 
 def _remove_member(text: bytes, container: Element, member: Member) -> bytes:
-    """Return the text without one member and one comma; an empty line that remains is removed, and comments stay."""
+    """Return the text without `member` and one comma. If an empty line remains, it is removed too; comments stay."""
     commas = [part for part in container.parts() if part.kind == ","]
-    following = next((comma for comma in commas if comma.start >= member.whole.end), None)
-    preceding = next((comma for comma in reversed(commas) if comma.end <= member.whole.start), None)
-    cuts = [(member.whole.start, member.whole.end)]
+    following = next((comma for comma in commas if comma.start >= member.element.end), None)
+    preceding = next((comma for comma in reversed(commas) if comma.end <= member.element.start), None)
+    cuts = [(member.element.start, member.element.end)]
     if (comma := following or preceding) is not None:
         cuts.append((comma.start, comma.end))
-    line = text.rfind(b"\n", 0, member.whole.start) + 1
+    line = text.rfind(b"\n", 0, member.element.start) + 1
     rest = text.find(b"\n", max(end for _, end in cuts))
     for start, end in sorted(cuts, reverse=True):
         text = text[:start] + text[end:]

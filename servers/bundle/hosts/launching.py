@@ -1,4 +1,4 @@
-"""The command that starts a server, for the configuration of a host."""
+"""The command that starts a server, as a client's configuration needs it."""
 
 import os
 import shutil
@@ -9,7 +9,8 @@ from pathlib import Path
 from servers.catalog import Entry
 from shared.program.installation import this_installation
 
-# The variables that uv needs to reach packages; a host that was not started from a shell does not pass them on.
+# The variables that uv may need in order to download packages. A client that was not started from a shell does not
+# pass them on.
 _UV_VARIABLES = (
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "UV_SYSTEM_CERTS", "UV_NATIVE_TLS"),
     *("UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS"),
@@ -17,10 +18,11 @@ _UV_VARIABLES = (
 
 
 def launch_command(entry: Entry, arguments: Sequence[str] = ()) -> list[str]:
-    """Return the program, by its absolute path, and its arguments. The command survives a cleanup of uv's cache.
+    """Return the absolute path of the program, and its arguments. The command still works after uv's cache was
+    emptied.
 
-    A copy that uvx runs is in that cache, so the command is uvx with the copy's specification. Raises ValueError if
-    the specification is unknown, or if uv is missing.
+    If uvx runs this copy of the bundle, it is in that cache. Then the command runs uvx with the same specification of
+    the package. Raises ValueError if the specification is unknown, or if uv is missing.
     """
     installation = this_installation()
     if not installation.is_ephemeral:
@@ -28,8 +30,8 @@ def launch_command(entry: Entry, arguments: Sequence[str] = ()) -> list[str]:
     program = [entry.script] if entry.script else ["python", "-P", "-m", entry.module]
     try:
         specification = installation.specification(*([entry.extra] if entry.extra else []))
-        # uv sets UV to the path of its executable for the programs that it runs. Without uvx next to it,
-        # `uv tool run` does the same.
+        # uv sets the variable UV to its own path for the programs that it runs. If there is no uvx next to it, `uv
+        # tool run` does the same.
         uv = os.environ.get("UV") or shutil.which("uv")
         if uv is None:
             raise ValueError("uvx is not on the PATH")
@@ -41,18 +43,17 @@ def launch_command(entry: Entry, arguments: Sequence[str] = ()) -> list[str]:
 
 
 def launch_environment() -> Mapping[str, str]:
-    """Return the environment variables that the launch command needs, without those that contain credentials."""
+    """Return the environment variables that the launch command needs, except those that contain credentials."""
     if not this_installation().is_ephemeral:
         return {}
     return {name: value for name in _UV_VARIABLES if (value := os.environ.get(name)) and "@" not in value}
 
 
 def local_command(entry: Entry, arguments: Sequence[str] = ()) -> list[str]:
-    """Return the program of this copy, by its absolute path, and its arguments.
+    """Return the absolute path of the server's program in this installation, and its arguments.
 
-    Hosts start with a minimal PATH, and a folder called `servers` in their working directory must not shadow the
-    bundle's package. So the command is this installation's console script, or without one, its Python with the module
-    and `-P`.
+    The path is absolute because clients may have a minimal PATH. If there is no console script, Python runs the
+    module with `-P`, so that a folder called `servers` in the working directory does not shadow the bundle's package.
     """
     here = Path(sys.executable).parent
     for name in (entry.script, f"{entry.script}.exe") if entry.script else ():

@@ -1,5 +1,5 @@
-"""Portable entries for the file of a project, which other people use too: paths of this machine are replaced by the
-client's documented variables for the folders of the project and of the user."""
+"""Portable entries for the file of a project, which other people use too. Paths in the project or in the user's home
+directory are written with the client's placeholders for these directories."""
 
 import re
 from collections.abc import Iterable
@@ -22,10 +22,10 @@ _FORMS = {
 
 
 def shareable(client: Client, machine: Machine, project: Path, server: ConfiguredServer) -> ConfiguredServer:
-    """Return the server with the client's forms for paths in the project, and in the user's home directory."""
+    """Return the server with the client's placeholders in paths in the project or in the user's home directory."""
     forms = _FORMS.get(client.name, {})
     if machine.system == "windows" and client.name not in ("vscode", "cursor"):
-        return server  # it sets no HOME
+        return server  # Windows has no variable HOME
     folders = [
         (str(path), forms[name])
         for name, path in (("workspaceFolder", project), ("userHome", machine.home))
@@ -43,12 +43,13 @@ def shareable(client: Client, machine: Machine, project: Path, server: Configure
 
 
 def has_own_paths(machine: Machine, project: Path, server: ConfiguredServer) -> bool:
-    """Return True if a path in the entry is specific to this machine: in the project or the user's home directory."""
+    """Return True if the entry contains a path in the project or in the user's home directory, which other machines
+    don't have."""
     texts: Iterable[str] = (server.command or "", *server.args, *server.env.values())
     own = [_folder_pattern(str(folder)) for folder in (project, machine.home)]
     return any(pattern.search(text) for text in texts for pattern in own)
 
 
 def _folder_pattern(folder: str) -> re.Pattern[str]:
-    """Match the folder at the beginning of a path in text."""
+    """Return a pattern that matches the folder at the beginning of a path in a text."""
     return re.compile(rf"(?<![\w./\\-]){re.escape(folder)}(?=[/\\:]|$)")

@@ -1,4 +1,4 @@
-"""The layout of a JSON file, so that an inserted entry looks like the other entries."""
+"""The formatting of a JSON file, so that an inserted entry looks like the other ones."""
 
 import json
 from typing import Any, NamedTuple
@@ -7,7 +7,7 @@ from .jsonc import Element
 
 
 class Style(NamedTuple):
-    """The layout of the members of one object."""
+    """The formatting of the members of one object."""
 
     newline: bytes
     """The line ending; empty if the object is on one line."""
@@ -22,23 +22,23 @@ class Style(NamedTuple):
 
     @property
     def before_member(self) -> bytes:
-        """The text before a member."""
+        """The white space before a member."""
         return self.newline + self.indent if self.newline else b""
 
     @property
     def before_brace(self) -> bytes:
-        """The text before the closing brace."""
+        """The white space before the closing brace."""
         return self.newline + self.indent.removesuffix(self.unit) if self.newline else b""
 
     def render(self, value: Any) -> bytes:
-        """Return the text of a value after a key."""
+        """Return the JSON of the value of a member."""
         separators = (",", self.colon.decode()) if self.newline else (self.comma.decode(), self.colon.decode())
         indent = self.unit.decode() if self.newline else None
         text = json.dumps(value, ensure_ascii=False, indent=indent, separators=separators).encode()
         return text.replace(b"\n", self.newline + self.indent)
 
     def member(self, name: str, value: bytes) -> bytes:
-        """Return a member of the object."""
+        """Return the text of a member, given the JSON of its value."""
         return json.dumps(name, ensure_ascii=False).encode() + self.colon + value
 
 
@@ -46,18 +46,21 @@ DEFAULT = Style(b"\n", b"  ", b"  ", b", ", b": ")
 
 
 def style_of(text: bytes, container: Element, outer: Style | None = None) -> Style:
-    """Return the style of the members of `container`. `outer` is the style of the enclosing object, if any."""
+    """Return the style of the members of the object `container`. `outer` is the style of the enclosing object, if
+    any."""
     members = container.members()
     if not members:
         return (
             inner_style(outer) if outer is not None else DEFAULT._replace(newline=_newline(text, container) or b"\n")
         )
-    last = members[-1].whole
+    last = members[-1].element
     before = text[: last.start]
     indent = before[before.rfind(b"\n") + 1 :]
     key = next(iter(last.parts()))
     colon = b":" + _space(text[last.start + key.end - key.start : members[-1].value.start])
-    comma = b"," + (_space(text[members[0].whole.end : members[1].whole.start]) if len(members) > 1 else colon[1:])
+    comma = b"," + (
+        _space(text[members[0].element.end : members[1].element.start]) if len(members) > 1 else colon[1:]
+    )
     if indent.strip() or b"\n" not in text[container.start : last.start]:
         return Style(b"", b"", b"", comma, colon)
     line = text[text.rfind(b"\n", 0, container.start) + 1 : container.start]
@@ -82,7 +85,7 @@ def _newline(text: bytes, container: Element) -> bytes:
 
 
 def _space(between: bytes) -> bytes:
-    """Return the whitespace after a colon or comma in the text between two elements; a space if it contains other
-    text."""
+    """Return the white space after the colon or comma in `between`, the text between two elements; a space if there
+    is anything else in it."""
     blanks = between.strip(b":,")
     return blanks if not blanks.strip(b" \t") else b" "

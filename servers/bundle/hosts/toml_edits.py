@@ -1,7 +1,7 @@
-"""Inserts an entry into a TOML file, or removes it, and leaves the rest unchanged byte for byte.
+"""Inserts an entry into a TOML file, or removes it. The rest of the file stays unchanged, byte for byte.
 
-An entry is a separate table, `[mcp_servers.NAME]`, at the end of the file, where a table is always valid. If the
-result of an edit does not have the intended meaning, the file is left unchanged.
+A new entry is a table, `[mcp_servers.NAME]`, at the end of the file, where a table is always valid. Each edit is
+checked: if the result does not have the intended value, the edit is refused.
 """
 
 import json
@@ -15,7 +15,9 @@ from .json_edits import Edit, Receipt, digest_of
 from .toml_tree import remove_spans, separator, table_spans, toml_value
 
 
-def put(text: bytes, client: Client, name: str, entry: dict[str, Any], previous: Receipt | None = None) -> Edit:
+def insert_entry(
+    text: bytes, client: Client, name: str, entry: dict[str, Any], previous: Receipt | None = None
+) -> Edit:
     """Insert an entry into the text of a client's file, or replace the one with that name, whose receipt is
     `previous`.
 
@@ -40,14 +42,14 @@ def put(text: bytes, client: Client, name: str, entry: dict[str, Any], previous:
     return Edit(changed, receipt._replace(digest=digest_of(entry)), start, start + len(block))
 
 
-def remove(
+def remove_entry(
     text: bytes, client: Client, name: str, receipts: Mapping[str, Receipt]
 ) -> tuple[bytes, dict[str, Receipt]]:
-    """Return the text without an entry, and the receipts of the other entries.
+    """Return the text without the entry called `name`, and the receipts of the other entries.
 
-    The text inserted with the entry is removed too, which restores the text before the insertion. If that is unknown,
-    the tables of the entry are removed, each with an empty line. Raises ValueError like `put`, and if the entry does
-    not exist.
+    Everything that was inserted with the entry is removed too, which restores the earlier text. If there is no
+    receipt, or the text around the entry has been changed, the tables of the entry are removed, each with an empty
+    line. Raises ValueError like `insert_entry`, and if the entry does not exist.
     """
     document = toml_value(text)
     servers = dict(document.get(client.key, {}))
@@ -67,7 +69,7 @@ def remove(
 
 
 def _check(text: bytes, expected: dict[str, Any], client: Client) -> None:
-    """Check that the text has the `expected` meaning. Raises ValueError if not."""
+    """Raise ValueError unless the value of the document in `text` is `expected`."""
     try:
         is_equal = _canonical(toml_value(text), client) == _canonical(expected, client)
     except ValueError:
@@ -79,6 +81,6 @@ def _check(text: bytes, expected: dict[str, Any], client: Client) -> None:
 
 
 def _canonical(document: dict[str, Any], client: Client) -> str:
-    # An empty table of servers equals a missing one, and NaN does not equal itself.
+    # As text, because NaN does not equal itself. An empty table of servers equals a missing one.
     members = {key: value for key, value in document.items() if key != client.key or value}
     return json.dumps(members, sort_keys=True, default=repr)

@@ -1,6 +1,6 @@
 """Parses TOML into a tree of elements with their positions, like `jsonc` for JSON, and finds its tables.
 
-`tomllib` decides what is valid, and what it means; the tree only has the positions.
+`tomllib` decides what is valid, and what the value is. The tree is only used for positions.
 """
 
 import tomllib
@@ -16,18 +16,18 @@ _TOML = Language(tree_sitter_toml.language())
 
 
 class TomlElement(Element):
-    """A table, a pair, a value or a comment; `start` and `end` are offsets in the bytes of the file."""
+    """A table, a pair, a value or a comment. `start` and `end` are offsets in the bytes of the file."""
 
     def parts(self) -> Iterator["TomlElement"]:
-        """Return its children, in order: brackets, keys, pairs, values, comments."""
+        """Return the children, in order: brackets, keys, pairs, values, comments."""
         return (TomlElement(child, self._shift) for child in self._node.children)
 
     def value(self) -> Any:
-        """Return its value."""
+        """Return the value of the element."""
         return tomllib.loads(f"x = {self.text()}")["x"]
 
     def path(self) -> list[str]:
-        """Return the names in a key, such as the two in `a."b c"`."""
+        """Return the names in a dotted key, such as `a` and `b c` in `a."b c"`."""
         value, names = tomllib.loads(f"{self.text()} = 0"), list[str]()
         while isinstance(value, dict):
             ((name, value),) = value.items()
@@ -36,8 +36,8 @@ class TomlElement(Element):
 
 
 def parse_toml(text: bytes) -> TomlElement:
-    """Return the document in `text`, which consists of comments, pairs and tables. Raises ValueError like
-    `toml_value`."""
+    """Return the element of the document in `text`, whose parts are comments, pairs and tables. Raises ValueError
+    like `toml_value`."""
     toml_value(text)
     return TomlElement(Parser(_TOML).parse(text).root_node, 0)
 
@@ -58,7 +58,8 @@ Span = tuple[int, int]
 
 
 def table_spans(text: bytes, path: list[str]) -> list[Span]:
-    """Return the positions of the tables at `path`, in order; tables with only whitespace between them are merged.
+    """Return the positions of the tables whose keys begin with `path`, in order. Tables with only white space between
+    them count as one. Raises ValueError if there is none.
 
     Comments after the last pair of a table do not belong to it, except one on the same line.
     """
@@ -71,7 +72,7 @@ def table_spans(text: bytes, path: list[str]) -> list[Span]:
             continue
         end = next(part.end for part in reversed(parts) if part.kind != "comment")
         end = max(part.end for part in parts if part.end == end or b"\n" not in text[end : part.end])
-        # In the parser's tree whitespace at the end of a line, and half of CRLF, may be part of the pair.
+        # In the parser's tree, a pair may include white space at the end of the line, and the first half of CRLF.
         end = len(text[:end].rstrip(b" \t\r"))
         if merged and not text[merged[-1][1] : table.start].strip():
             merged[-1] = (merged[-1][0], end)
@@ -83,7 +84,7 @@ def table_spans(text: bytes, path: list[str]) -> list[Span]:
 
 
 def separator(text: bytes, newline: bytes) -> bytes:
-    """Return the text that must precede a new table at the end."""
+    """Return the line endings to insert before a new table at the end of `text`."""
     if not text.strip(b"\xef\xbb\xbf \t\r\n"):
         return b"" if text.endswith((b"\n", b"\xef\xbb\xbf")) or not text else newline
     if not text.endswith(b"\n"):
@@ -92,7 +93,7 @@ def separator(text: bytes, newline: bytes) -> bytes:
 
 
 def remove_spans(text: bytes, removed: list[Span]) -> bytes:
-    """Return the text without these ranges, and without one of the empty lines around each."""
+    """Return the text without the spans `removed`, each with one of the empty lines around it."""
     for start, end in reversed(removed):
         past = text.find(b"\n", end) + 1 or len(text)
         head, tail = text[:start], text[past:]

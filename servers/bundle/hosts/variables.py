@@ -1,4 +1,4 @@
-"""Expands variables such as `${HOME}` in a client's entry in the same way as the client.
+"""Expands variables such as `${HOME}` in a client's entry as the client does it.
 
 The syntax that a client supports is part of the format of its entries (`clients.py: HttpShape.variable`).
 """
@@ -20,7 +20,7 @@ _NAMED = re.compile(r"\$\{(?P<kind>[A-Za-z]+)(?::(?P<name>[^}]*))?\}|\$\{(?P<sla
 
 
 class Variables:
-    """The values of variables for one client, and for a server that is started in `directory`."""
+    """The values of variables in the entries of one client, for a server that is started in `directory`."""
 
     def __init__(self, client: Client, machine: Machine, directory: Path) -> None:
         self._client = client
@@ -33,8 +33,8 @@ class Variables:
         }
 
     def fill_in(self, text: str) -> str:
-        """Return the text in the form that the server receives. Raises ValueError for a variable that is not set, or
-        that only the client knows."""
+        """Return `text` with all variables expanded. Raises ValueError for a variable that is not set, or whose value
+        only the client knows."""
         syntax = self._client.http.variable if self._client.http is not None else None
         if syntax is None:
             return text
@@ -43,10 +43,10 @@ class Variables:
             text = _PLAIN.sub(lambda match: self.value(match["name"], match["default"]), text)
             if self._client.name != "gemini":
                 return text
-            # `$NAME` stays if there is no such variable, since it may not be a variable at all.
+            # If there is no variable NAME, `$NAME` stays, since it may be ordinary text.
             return _BARE.sub(lambda match: self._environment.get(match[1], match[0]), text)
 
-        # VS Code, Variables reference; Cursor has the same.
+        # As in VS Code (Variables reference) and Cursor.
         def expand(match: re.Match[str]) -> str:
             kind = "pathSeparator" if match["slash"] else match["kind"]
             if kind == "env" and match["name"]:
@@ -58,8 +58,9 @@ class Variables:
         return _NAMED.sub(expand, text)
 
     def value(self, name: str, default: str | None = None) -> str:
-        """Return the value of a variable of this shell. Raises ValueError if it has neither a value nor a default."""
-        # As in a shell, `:-` replaces an empty value too.
+        """Return the value of the environment variable `name`, or `default`. Raises ValueError if there is
+        neither."""
+        # As in a shell, the default in `${NAME:-default}` also replaces an empty value.
         value = self._environment.get(name) or default
         if value is None:
             raise ValueError(f"{name}, which the entry of {self._client.title} names, is not set in this shell")

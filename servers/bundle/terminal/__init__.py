@@ -1,1 +1,2 @@
-"""The implementation of `call`, `read`, `watch`, `prompt` and `inspect`, which use any server from a terminal."""
+"""What the commands `call`, `read`, `watch`, `prompt` and `inspect` have in common, which use any server from a
+terminal."""

@@ -1,4 +1,4 @@
-"""The command line parser that all commands share: the option for a catalog, and errors."""
+"""The command line parser of all commands, with the options that several of them have."""
 
 from pathlib import Path
 

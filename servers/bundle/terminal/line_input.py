@@ -10,18 +10,18 @@ _LINE_BYTES = 65_536
 
 
 def has_terminal() -> bool:
-    """Return True if there is a terminal for questions."""
+    """Return True if the program can ask the user in a terminal."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def write_line(text: str) -> None:
-    """Write a line to the terminal, separate from the output."""
+    """Write a line to stderr, which is the terminal even if stdout is not."""
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
 
 
 async def ask(prompt: str) -> str | None:
-    """Return the line that the user types, without surrounding whitespace; None for Ctrl+D."""
+    """Print `prompt`, and return the line that the user types, without surrounding white space; None for Ctrl+D."""
     sys.stderr.write(prompt)
     sys.stderr.flush()
     loop = asyncio.get_running_loop()
@@ -33,14 +33,14 @@ async def ask(prompt: str) -> str | None:
 
     def read() -> None:
         try:
-            # Not with `sys.stdin`, whose lock the waiting thread would hold at exit.
+            # Not with `sys.stdin`, because the waiting thread would hold its lock, which Python needs at exit.
             line = os.read(0, _LINE_BYTES)
-        except OSError:  # the terminal no longer exists
+        except OSError:  # the terminal was closed
             line = b""
-        with suppress(RuntimeError):  # the session has ended in the meantime
+        with suppress(RuntimeError):  # the event loop has been closed meanwhile
             loop.call_soon_threadsafe(settle, line)
 
-    # A daemon thread, so that the program can exit while it waits.
+    # A daemon thread, so that the program can exit while the thread waits.
     Thread(target=read, daemon=True).start()
     line = await answer
     if not line:

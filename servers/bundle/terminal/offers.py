@@ -1,4 +1,4 @@
-"""Requests for everything that a server offers, and its display."""
+"""Everything that a server offers: requests it, and prints it."""
 
 import re
 import sys
@@ -13,18 +13,18 @@ from shared.client.client import Client
 from shared.errors import MethodNotFound, PeerError
 from shared.text import join_lines
 
+from .display import flush_output, records_of
 from .output import cell, console, table
 from .parameters import Parameter, as_text, parameters_of
-from .showing import records_of, writing
 
 _HINTS = (("readOnlyHint", "reads only"), ("destructiveHint", "may destroy"), ("idempotentHint", "may be repeated"))
 
 _END = re.compile(r"(?: |\x1b\[[0-9;]*m)+$", re.MULTILINE)
-"""The end of a line; a table fills its lines with spaces."""
+"""Matches the spaces with which a table fills the end of a line."""
 
 
 class Offers(NamedTuple):
-    """The description and the lists of a server, unchanged."""
+    """The description and the lists of a server, as received."""
 
     server: Mapping[str, Any]
     version: str
@@ -53,7 +53,8 @@ async def find_offers(client: Client) -> Offers:
 
 
 async def _request_list(ask: Callable[[], Awaitable[list[dict[str, Any]]]]) -> list[dict[str, Any]]:
-    """Return a list; empty if the server does not support it, since many servers with resources have no templates."""
+    """Return the list that `ask` requests. If the server does not have the method, return an empty list: many servers
+    with resources have no templates."""
     try:
         return records_of(await ask())
     except PeerError as error:
@@ -63,9 +64,9 @@ async def _request_list(ask: Callable[[], Awaitable[list[dict[str, Any]]]]) -> l
 
 
 def show_offers(offers: Offers) -> None:
-    """Print the offers in readable form. Raises Misuse if they can't be written."""
+    """Print the offers for people. Raises Misuse if the output can't be written."""
     out = console()
-    with writing(sys.stdout):
+    with flush_output(sys.stdout):
         with out.capture() as shown:
             _print_offers(out, offers)
         sys.stdout.write(_END.sub(lambda end: end[0].replace(" ", ""), shown.get()))
@@ -130,7 +131,7 @@ def _arguments(out: Console, parameters: Iterable[Parameter]) -> None:
 
 
 def _name(record: Mapping[str, Any], key: str = "name") -> str:
-    """Return the name on one line: with a line break in it, it could forge another line."""
+    """Return the name on one line, since a line break in it could forge another line of the output."""
     return join_lines(str(record.get(key)))
 
 

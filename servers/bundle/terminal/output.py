@@ -1,4 +1,4 @@
-"""Output of commands: for people, and for programs."""
+"""The output of commands: tables and lines for people, JSON for programs."""
 
 import json
 from collections.abc import Iterable
@@ -21,30 +21,31 @@ _NETWORK = {
 
 
 def console() -> Console:
-    """Return a console for human readers. A pipe gets no colors. Text outside tables keeps its lines, so that it
-    can be copied."""
+    """Return a console for output to people. It has no colors if stdout is not a terminal. Text outside tables is not
+    wrapped, so that it can be copied."""
     return Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
 def wrap(out: Console, line: str, indent: str = "") -> str:
-    """Return a line wrapped for the width of a terminal, without breaking words. A pipe gets it in one line."""
+    """Return `line` wrapped at the width of the terminal, without breaking words; unchanged if there is no
+    terminal."""
     if not out.is_terminal:
         return line
     return fill(line, out.width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON text, in ASCII, which every encoding supports."""
+    """Print `value` as JSON, in ASCII, since stdout may have any encoding."""
     print(json.dumps(value, indent=2))  # noqa: T201 - it is the output
 
 
 def cell(text: str, style: str = "") -> Text:
-    """Return a cell of a table, or a line, without control characters."""
+    """Return `text` for a cell of a table, or as a line, without control characters."""
     return Text("\n".join(plain(line) for line in text.split("\n")), style)
 
 
 def table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> Table:
-    """Return a table without lines; its first column is never wrapped."""
+    """Return a table without borders, whose first column is never wrapped."""
     grid = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
     for number, heading in enumerate(headings):
         grid.add_column(heading, no_wrap=number == 0, overflow="fold")
@@ -54,7 +55,7 @@ def table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> Table:
 
 
 def list_demands(entry: Entry) -> list[str]:
-    """Return the permissions that the server needs, in plain words."""
+    """Return what the server needs access to, in words for the user."""
     permissions = entry.permissions
     named = [
         argument.metavar if argument.option is None else argument.option

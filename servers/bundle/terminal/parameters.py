@@ -1,7 +1,8 @@
-"""Parameters of a tool, from its JSON Schema: their display in a table, and the conversion of strings from a command
-line.
+"""The parameters in a JSON Schema, of a tool or of a form: for display, and for the conversion of strings from a
+command line.
 
-The schema comes from the server, so nothing in it is relied on: a parameter that can't be understood takes any value.
+The schema comes from the server, and may be malformed. A parameter whose schema can't be understood accepts any
+value.
 """
 
 import json
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 
 from shared.text import nearest
 
-from .endings import Misuse
+from .exit_codes import Misuse
 
 _MAX_DEPTH = 8
 """Maximum depth of nested references and choices."""
@@ -35,24 +36,24 @@ class Parameter(NamedTuple):
 
     name: str
     types: frozenset[str] = frozenset()
-    """The JSON types that it accepts; any type if empty."""
+    """The JSON types that are accepted; any type if empty."""
     choices: tuple[Any, ...] = ()
-    """The allowed values; without `types`, the only ones."""
+    """Allowed values. If `types` is empty, only these are allowed; else also those of these types."""
     titles: tuple[str, ...] = ()
     """The title of each choice."""
     items: "Parameter | None" = None
-    """The items of a list."""
+    """Describes the items, if lists are accepted."""
     required: bool = False
     default: Any = None
     description: str = ""
     schema: Mapping[str, Any] = {}
-    """Its part of the schema."""
+    """The schema of this parameter."""
     root: Mapping[str, Any] = {}
-    """The whole schema, for references."""
+    """The whole schema, to which references in `schema` lead."""
 
     @property
     def kind(self) -> str:
-        """A short description of the values that it accepts."""
+        """A short description of the accepted values."""
         listed = [", ".join(map(as_text, self.choices))] if self.choices else []
         kinds = sorted(self.types - {"null", "array"} - ({"integer"} if "number" in self.types else set()))
         lists = [f"list of {self.items.kind}" if self.items else "list"] if "array" in self.types else []
@@ -62,7 +63,8 @@ class Parameter(NamedTuple):
         )
 
     def read(self, texts: Sequence[str]) -> Any:
-        """Return the value for the strings that were given for it, one for each time. Raises Misuse."""
+        """Return the value for `texts`, the strings that were given for this parameter, which may be repeated. Raises
+        Misuse if they are not accepted."""
         is_list_alone = self.types - {"null"} == {"array"} and not self.choices
         if len(texts) == 1 and not is_list_alone:
             return self.read_one(texts[0])
@@ -73,14 +75,14 @@ class Parameter(NamedTuple):
         whole = _parse(texts[0]) if len(texts) == 1 else _NOTHING
         if isinstance(whole, list):
             return whole
-        # Neither an item of it nor a string, since some servers accept an object where they only declare a list.
+        # Pass an object as it is: some servers accept an object although they only declare a list.
         if isinstance(whole, dict) and (self.items is None or "object" not in self.items.types):
             return whole
         item = self.items or Parameter(self.name)
         return [item._replace(name=self.name).read_one(text) for text in texts]
 
     def read_one(self, text: str) -> Any:
-        """Return the value of one text; a list only as JSON. Raises Misuse."""
+        """Return the value for one string, in which a list must be JSON. Raises Misuse if it is not accepted."""
         for choice in self.choices:
             if text == as_text(choice):
                 return choice
@@ -92,8 +94,7 @@ class Parameter(NamedTuple):
         parsed = _parse(text)
         if not self.types:
             return text if parsed is _NOTHING else parsed
-        # So `5` is a number if both numbers and strings are allowed, and `"5"` a string. In Python a bool is also an
-        # int.
+        # If numbers and strings are accepted, `5` is a number and `"5"` a string. (In Python, a bool is an int too.)
         kinds = {"boolean"} if isinstance(parsed, bool) else self.types - {"boolean"}
         if any(isinstance(parsed, _PYTHON_TYPES.get(kind, ())) for kind in kinds & self.types):
             return parsed
@@ -106,7 +107,7 @@ class Parameter(NamedTuple):
 
 
 def make_example(parameter: Parameter, depth: int = 0) -> Any:
-    """Return a value that the parameter may take. An object has the first required fields or, if none is required,
+    """Return a value that the parameter accepts. An object gets the first required fields, or, if none is required,
     the first field."""
     if parameter.choices:
         return parameter.choices[0]
@@ -120,13 +121,13 @@ def make_example(parameter: Parameter, depth: int = 0) -> Any:
 
 
 def as_text(value: Any) -> str:
-    """Return the text of a value on a command line."""
+    """Return how a value is written on a command line."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def from_json(text: str) -> Any:
-    """Return the value of a JSON text. Raises ValueError, including for NaN and for a number that would become
-    infinite."""
+    """Return the value of a JSON text. Raises ValueError if it is invalid, and for NaN and numbers that are too large
+    for a float."""
     try:
         return json.loads(
             text,
@@ -138,8 +139,8 @@ def from_json(text: str) -> Any:
 
 
 def parameters_of(schema: Any, root: Mapping[str, Any] | None = None) -> dict[str, Parameter]:
-    """Return the parameters of a tool with this `inputSchema`, or of a form with this `requestedSchema`, in order;
-    `root` is the whole schema if this is a part of it."""
+    """Return the parameters in `schema`, the `inputSchema` of a tool or the `requestedSchema` of a form, by name and
+    in order. `root` is the whole schema if this is only a part of it."""
     whole = schema if isinstance(schema, dict) else {}
     root = whole if root is None else root
     parts = list(_alternatives(whole, root))
@@ -153,16 +154,16 @@ def parameters_of(schema: Any, root: Mapping[str, Any] | None = None) -> dict[st
 
 
 def takes_others(schema: Any) -> bool:
-    """Return True if a tool declares that it accepts arguments that its schema does not contain."""
+    """Return True if a tool with this schema declares that it accepts other arguments than those in it."""
     root = schema if isinstance(schema, dict) else {}
-    # By default, JSON Schema allows other arguments; but for a tool with declared arguments, another one is a
-    # mistake.
+    # JSON Schema allows others by default. But if a tool declares arguments, another one is most likely a mistake.
     allowed = root.get("additionalProperties", not isinstance(root.get("properties"), dict))
     return allowed is not False or bool(root.get("patternProperties"))
 
 
 def read_arguments(words: Sequence[str], schema: Any) -> dict[str, Any]:
-    """Convert the arguments given as `key=value` according to the schema. Raises Misuse."""
+    """Return the arguments in `words`, each KEY=VALUE, converted to the types in the schema. Raises Misuse if they
+    are invalid."""
     parameters, texts = parameters_of(schema), texts_by_key(words)
     for name in texts:
         if name not in parameters and not takes_others(schema):
@@ -171,7 +172,7 @@ def read_arguments(words: Sequence[str], schema: Any) -> dict[str, Any]:
 
 
 def texts_by_key(words: Sequence[str]) -> dict[str, list[str]]:
-    """Return the strings for each key. Raises Misuse for a word that is not `key=value`."""
+    """Return the strings for each key in `words`. Raises Misuse for a word that is not KEY=VALUE."""
     texts: dict[str, list[str]] = {}
     for word in words:
         name, equals, text = word.partition("=")
@@ -182,7 +183,8 @@ def texts_by_key(words: Sequence[str]) -> dict[str, list[str]]:
 
 
 def unknown(what: str, name: str, existing: Mapping[str, Any] | Sequence[str]) -> str:
-    """Return the message that there is no such name, with the most similar one."""
+    """Return the message that there is no `what` called `name`, which suggests the most similar of the `existing`
+    names."""
     names = list(existing)
     close = nearest(name, names)
     if close is not None:
@@ -222,18 +224,18 @@ def _parameter(name: str, schema: Any, root: Mapping[str, Any], depth: int = 0) 
 def _alternatives(
     schema: Mapping[str, Any], root: Mapping[str, Any], depth: int = 0, seen: set[int] | None = None
 ) -> Iterator[Mapping[str, Any]]:
-    """Yield the schema itself, or its alternatives, with references within the document followed."""
+    """Yield the schema itself, or its alternatives, after following references within the document."""
     seen = set() if seen is None else seen
     if depth > _MAX_DEPTH or id(schema) in seen:
         return
-    # Each part is yielded once: with circular references the paths to a part multiply at each step.
+    # Visit each subschema only once: with circular references, the number of paths to it multiplies at each step.
     seen.add(id(schema))
     parts = [option for key in ("anyOf", "oneOf", "allOf") for option in _list(schema.get(key))]
     if isinstance(schema.get("$ref"), str):
         reference = schema["$ref"]
         target: Any = root if reference.startswith("#") else None
         for step in reference[2:].split("/") if len(reference) > 1 else ():
-            # In this order, otherwise ~01 would become a slash (RFC 6901, section 4).
+            # `~1` first, since otherwise `~01` would become a slash (RFC 6901, section 4).
             key = step.replace("~1", "/").replace("~0", "~")
             target = target.get(key) if isinstance(target, dict) else None
         parts.append(target)
@@ -255,7 +257,7 @@ def _choices(part: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
 
 
 def _are_constants(parts: Sequence[Any]) -> bool:
-    """Return True if they are values with titles (2025-11-25, Elicitation, Enum Schemas)."""
+    """Return True if the alternatives `parts` are values with titles (2025-11-25, Elicitation, Enum Schemas)."""
     return bool(parts) and all(isinstance(part, dict) and "const" in part for part in parts)
 
 

@@ -13,7 +13,7 @@ from shared.protocol.wire.dialects import CLIENT_DIALECTS
 
 from ..variables import read_variable
 from .command_parser import CommandParser
-from .endings import Misuse
+from .exit_codes import Misuse
 from .session import ProtocolVariant, Session
 from .targets import FORMS, ServerChoice
 
@@ -33,7 +33,7 @@ class SessionParser(CommandParser):
         )
 
     def add_options(self) -> None:
-        """Add the options that all of these commands have; they come last in the help."""
+        """Add the options that all of these commands have. Call this last, so that the help lists them last."""
         self.add_json()
         self.add_argument(
             "--timeout", type=_read_seconds, default=60.0, metavar="SECONDS",
@@ -53,7 +53,7 @@ class SessionParser(CommandParser):
         self.add_catalog()
 
     def read(self, argv: Sequence[str]) -> tuple[Namespace, Session]:
-        """Return the options of the command, in any order with its words, and the connection settings."""
+        """Parse the command line. Return the options of the command, and the session with its settings."""
         end = argv.index("--") if "--" in argv else len(argv)
         options = self.parse_intermixed_args(argv[:end])
         try:
@@ -64,7 +64,7 @@ class SessionParser(CommandParser):
                 if not colon:
                     raise Misuse("--header takes NAME:VALUE")
                 headers[name.strip()] = value.strip()
-            # A token is never on the command line, where other users could read it.
+            # There is no option for a token itself, since other users can read command lines.
             variable = options.token_variable
             if variable is not None and not os.environ.get(variable):
                 raise Misuse(f"--token-variable: {variable} is not set")

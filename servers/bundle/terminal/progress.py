@@ -1,4 +1,4 @@
-"""Progress of a call: a bar on a terminal; without a terminal, a line for each change of a task."""
+"""The progress of a call: a bar on a terminal; without a terminal, a line for each change of a task."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -30,7 +30,7 @@ class Bar:
             self._progress.stop()
 
     def report(self, progress: float, total: float | None, message: str | None) -> None:
-        """Show a report of the server."""
+        """Show the progress that the server has reported."""
         if not sys.stderr.isatty():
             return
         begins = self._progress is None
@@ -69,7 +69,7 @@ class Status:
         self._bar = bar
 
     def take(self, task: TaskState) -> None:
-        """Show the state of the task after a change."""
+        """Show the new state of the task."""
         text = f"{task.status.replace('_', ' ')}{f': {task.message}' if task.message else ''}"
         if not sys.stderr.isatty():
             self._say(f"task {text}")

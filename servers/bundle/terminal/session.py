@@ -1,4 +1,4 @@
-"""A session with the server of a command line, from its start to the exit code of the command."""
+"""A session of a command with the server on its command line, from the connection to the exit code."""
 
 import logging
 import re
@@ -24,19 +24,19 @@ from shared.protocol.wire.codec import Framing
 from shared.text import plain
 
 from ..log_records import take_records
-from .endings import MISUSED, REFUSED, UNREACHED, Misuse
+from .exit_codes import MISUSED, REFUSED, UNREACHED, Misuse
+from .signal_wakeup import wake_on_signals
 from .targets import ServerChoice, find_target
-from .waking import wake_on_signals
 
 Answer = TypeVar("Answer")
 Work = Callable[[Client], Awaitable[int]]
-"""The work in the session; returns the exit code."""
+"""Does the work of a command in an open session; returns the exit code."""
 Connect = Callable[[ClientOptions], AbstractAsyncContextManager[Client]]
-"""Opens the session."""
+"""Opens a session with these options."""
 _MAX_LINES = 200
-"""Maximum number of lines that are stored, for a traceback."""
+"""Maximum number of lines of the server's stderr that are stored, which is enough for a traceback."""
 _ERROR = re.compile(r"(?:Uncaught )?[A-Za-z_.]*(?:Error|Exception)(?: \[\w+\])?(?:: |$)")
-"""Matches the line from Python or Node.js that contains the error."""
+"""Matches a line in which Python or Node.js reports an exception."""
 _GROUP = re.compile(r"(?:\| )+")
 """Matches the beginning of a line in the traceback of an exception group."""
 _GROUP_RULE = re.compile(r"[|+ ]*\+[-+ ]*-{4}")
@@ -44,19 +44,20 @@ _GROUP_RULE = re.compile(r"[|+ ]*\+[-+ ]*-{4}")
 _ARGUMENTS = re.compile(
     r"(?:usage|arguments?|options?|required|give|specify|provide|missing|at least)\b|(?<!\S)-\w|--\w", re.IGNORECASE
 )
-"""Matches an error that other arguments would fix, as opposed to variables or files."""
+"""Matches an error about arguments, as opposed to one about variables or files."""
 _UNHELPFUL = re.compile(r"at |[{}^]|Node\.js v|For further information visit ")
-"""Matches lines after it that explain nothing."""
+"""Matches lines after that of the exception that explain nothing."""
 _MAX_PARTS = 3
-"""Maximum number of lines of an error that are shown. In pydantic's errors, the second is the field, and the third
-its error."""
+"""Maximum number of lines of an exception that are shown. In those of pydantic, the second line names the field, and
+the third says what is wrong."""
 _FAILURE = re.compile(r"Traceback \(most recent call last\)|[0-9-]+ [0-9:,]+ ERROR ")
 _NO_TOKEN, _NO_ACCESS = 401, 403
-"""The HTTP statuses of refusals: for an unknown sender, and for a known or any sender."""
+"""The HTTP statuses with which a server refuses a client: one without valid credentials, and one without
+permission."""
 
 
 class ProtocolVariant(NamedTuple):
-    """Deviations of a server from the specification."""
+    """How a server deviates from the specification."""
 
     dialect: str | None = None
     framing: Framing | None = None
@@ -64,30 +65,30 @@ class ProtocolVariant(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """The settings for talking to a server."""
+    """The settings of a session with a server."""
 
     program: str
-    """The beginning of messages: the name of the command."""
+    """The name of the command, with which messages begin."""
     choice: ServerChoice
-    seconds: float = 60.0
-    """The time limit of the start, and of each request."""
+    time_limit: float = 60.0
+    """Seconds that the server has to start, and for each answer."""
     is_verbose: bool = False
-    """True if log messages from the server are shown."""
+    """True if log messages of the server are shown."""
     variant: ProtocolVariant = field(default_factory=ProtocolVariant)
 
     def say(self, text: str) -> None:
-        """Print a message for people, separate from the output."""
+        """Print a message for people to stderr, on one line."""
         sys.stderr.write(f"{self.program}: {plain('; '.join(text.splitlines()))}\n")
         sys.stderr.flush()
 
     async def wait_for(self, answer: Awaitable[Answer]) -> Answer:
         """Await `answer` within the time limit. Raises TimeoutError, and the errors raised by `answer`."""
-        with anyio.fail_after(self.seconds):
+        with anyio.fail_after(self.time_limit):
             return await answer
 
     def run(self, work: Work, options: ClientOptions | None = None) -> int:
-        """Open the session, do the work and close it; return the exit code. Exits the program if the command line is
-        invalid."""
+        """Connect to the server on the command line, do the work, and disconnect; return the exit code. Exits the
+        program if the command line is invalid."""
         try:
             target = find_target(self.choice)
         except (Misuse, ValueError) as error:
@@ -111,18 +112,19 @@ class Session:
         return self.run_on(Connector(target.name, connect_to_server, has_token, advice, silent_advice), work, options)
 
     def run_on(self, server: "Connector", work: Work, options: ClientOptions | None = None) -> int:
-        """Do the same with a known server."""
+        """Like `run`, for a server that is not taken from the command line."""
         return anyio.run(self._run, server, work, options or ClientOptions())
 
     async def _run(self, server: "Connector", work: Work, options: ClientOptions) -> int:
-        log, phase = _Log(self), _Phase(self.seconds, server)
-        # A server that does not know the newest protocol may not answer, and needs time for an older one.
-        options = replace(options, probe_seconds=min(options.probe_seconds, self.seconds / 2))
+        log, phase = _Log(self), _Phase(self.time_limit, server)
+        # A server that does not know the newest protocol may not answer the probe for it. Leave time for an older
+        # version.
+        options = replace(options, probe_seconds=min(options.probe_seconds, self.time_limit / 2))
         try:
             with take_records("shared", log), wake_on_signals():
                 async with self._open(server.connect, options, phase) as client:
                     return await work(client)
-        except BrokenPipeError:  # the output's reader has closed it; the server's broken pipe raises ConnectionError
+        except BrokenPipeError:  # stdout was closed; if the server's pipe breaks, ConnectionError is raised
             raise
         except Misuse as error:
             self.say(str(error))
@@ -140,7 +142,7 @@ class Session:
     async def _open(
         self, connect_to_server: Connect, options: ClientOptions, phase: "_Phase"
     ) -> AsyncIterator[Client]:
-        with anyio.fail_after(self.seconds) as opening:
+        with anyio.fail_after(self.time_limit) as opening:
             try:
                 async with connect_to_server(options) as client:
                     phase.is_open, opening.deadline = True, inf
@@ -157,32 +159,32 @@ class Connector(NamedTuple):
     """A server, and how to connect to it."""
 
     name: str
-    """Its name in messages, without secrets."""
+    """The name of the server in messages, without secrets."""
     connect: Connect
     has_token: bool
-    """True if the client identifies itself."""
+    """True if the client sends credentials."""
     advice: str = ""
-    """A hint that is added to the server's own reason for not starting, if that is a missing argument."""
+    """Added to the message if the server does not start because of a missing argument."""
     silent_advice: str = ""
-    """A hint for a server that ends without giving a reason."""
+    """Added to the message if the server ends without a reason."""
 
 
 @dataclass(slots=True)
 class _Phase:
-    """The state of the session: open, or not open yet."""
+    """Whether the session is open already, and what error messages need."""
 
-    seconds: float
+    time_limit: float
     server: Connector
     is_open: bool = False
 
     def message(self, error: Exception, last_line: str) -> str:
-        """Return the message for an error."""
+        """Return the message for an error. `last_line` is the last line that the server wrote to stderr."""
         name = self.server.name
         reason = (str(error) or type(error).__name__).rstrip(".")
         if isinstance(error, OSError) and error.strerror:
             reason = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
         if isinstance(error, TimeoutError):
-            reason = f"no response within {self.seconds:g} s; increase --timeout to wait longer"
+            reason = f"no response within {self.time_limit:g} s; increase --timeout to wait longer"
         if isinstance(error, PeerError) and error.code == _NO_TOKEN and not self.server.has_token:
             reason += "; send a token with --token-file or --token-variable, or run `login`"
         if (isinstance(error, McpError) and self.is_open) or _is_refusal(error):
@@ -200,12 +202,13 @@ class _Phase:
 
 
 def _is_refusal(error: Exception) -> bool:
-    """Return True if the server can be reached but refuses this client."""
+    """Return True if the server can be reached, but refuses this client."""
     return isinstance(error, PeerError) and error.code in (_NO_TOKEN, _NO_ACCESS)
 
 
 class _Log(logging.Handler):
-    """The log records of the client and of the server. Warnings are shown; others if requested."""
+    """Shows log records of the client, from warnings on or, if verbose, all, and stores what the server writes to
+    stderr."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(logging.INFO)
@@ -214,8 +217,8 @@ class _Log(logging.Handler):
 
     @property
     def last_line(self) -> str:
-        """The last error that the server wrote to stderr, which is the innermost one of a group, with the lines that
-        explain it, otherwise the last line."""
+        """The last exception that the server wrote to stderr, with the lines that explain it (of an exception group,
+        the innermost one). If it wrote none, its last line."""
         shown = (" ".join(line.split()) for line in self._lines if not _GROUP_RULE.match(line))
         lines = list(filter(None, (_GROUP.sub("", line) for line in shown)))
         begins = [number for number, line in enumerate(lines) if _ERROR.match(line)]
@@ -232,7 +235,7 @@ class _Log(logging.Handler):
         return lines[begins[-1] :] if begins else []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Store and show one record."""
+        """Handle one log record."""
         text = record.getMessage()
         if record.name == "shared.transports.process":
             self._lines.append(text.partition(": ")[2])

@@ -1,4 +1,4 @@
-"""Resolves SERVER on a command line to a command with its environment, or to a URL."""
+"""Finds out what SERVER on a command line means: a command with its environment, or a URL."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ from shared.transports.child.process import inherited_environment
 
 from ..hosts.clients import CLIENTS, Client, get_client
 from ..hosts.launching import local_command
-from .endings import Misuse
+from .exit_codes import Misuse
 from .parameters import unknown
 
 FORMS = (
@@ -26,13 +26,13 @@ FORMS = (
 
 
 class Target(NamedTuple):
-    """The target of a connection: a `command` to start, or a `url`."""
+    """How to connect to a server: a `command` to start, or a `url`."""
 
     name: str
-    """Its name in messages, without secrets."""
+    """The name of the server in messages, without secrets."""
     command: tuple[str, ...] = ()
     env: Mapping[str, str] = {}
-    """The environment of the command, in addition to the basic variables that programs need."""
+    """Environment variables of the command, in addition to the basic ones that programs need."""
     directory: Path | None = None
     """The working directory of the command; None for the current one."""
     url: str = ""
@@ -41,7 +41,7 @@ class Target(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ServerChoice:
-    """The command line's description of the server."""
+    """The server as described on the command line."""
 
     server: str
     words: tuple[str, ...] = ()
@@ -52,7 +52,8 @@ class ServerChoice:
 
 
 def find_target(request: ServerChoice) -> Target:
-    """Return the target of SERVER. Raises Misuse, or ValueError, if there is no such server."""
+    """Return how to connect to the chosen server. Raises Misuse or ValueError if there is no such server, or if other
+    options don't fit."""
     if "://" in request.server:
         parts = urlsplit(request.server)
         if parts.scheme not in SCHEMES or not parts.hostname:
@@ -88,24 +89,25 @@ def find_target(request: ServerChoice) -> Target:
 
 
 def _file_target(file: Path, request: ServerChoice) -> Target:
-    """Return a user's own server in one Python file, which this Python starts, with its options and modules from this
-    process's environment. Raises Misuse if it does not exist."""
+    """Return how to start a user's own server in one Python file: with this Python, and with the variables of this
+    process that contain its options and its import path. Raises Misuse if the file does not exist."""
     if not file.is_file():
         raise Misuse(f"there is no file {file}")
-    # MCP_TRANSPORT could take the server off stdio, where it is expected.
+    # The server has to use stdio, whatever MCP_TRANSPORT says.
     own = {name: value for name, value in os.environ.items() if name.startswith("MCP_") or name == "PYTHONPATH"}
     own.pop("MCP_TRANSPORT", None)
     return Target(file.name, (sys.executable, str(file), *request.words), {**own, **request.env})
 
 
-# CLIENT:NAME: a server in the configuration of a client on this machine, with its variables expanded. The modules
-# that read the formats of all clients are imported on use, since most calls do not need them.
+# CLIENT:NAME means a server in the configuration of a client on this machine. The modules that read these are
+# imported when they are used, since most commands do not need them.
 
 
 def _client_target(client_name: str, name: str, request: ServerChoice) -> Target:
-    """Return the server that the client has as `name`; the project in this directory comes first, as in the clients.
+    """Return how to connect to the server that the client's configuration calls `name`, with variables expanded. That
+    of the project in this directory has priority, as in the clients.
 
-    Raises Misuse, or ValueError, if it does not exist or can't be used.
+    Raises Misuse or ValueError if there is no such server, or if it can't be used.
     """
     client, machine, project = get_client(client_name), this_machine(), Path.cwd()
     existing: dict[str, Any] = {}
@@ -137,7 +139,8 @@ def _client_target(client_name: str, name: str, request: ServerChoice) -> Target
         return Target(f"{shown} ({display_url(url)})", url=url, headers=headers)
     words = [variables.fill_in(word) for word in (server.command or "", *server.args)]
     server_env = {key: variables.fill_in(text) for key, text in server.env.items()}
-    # Some clients pass on their whole environment. For all others, a program name has the same meaning as here.
+    # Some clients pass on their whole environment. For the others, use the PATH of this process, so that names of
+    # programs mean the same as here.
     env = {**environment_from(client, machine), **inherited_environment(), **server_env, **request.env}
     start = entries[name].get("cwd")
     if isinstance(start, str) and start:
@@ -146,13 +149,13 @@ def _client_target(client_name: str, name: str, request: ServerChoice) -> Target
 
 
 def names_of(client: Client, machine: Machine, project: Path) -> list[str]:
-    """Return the names of the client's servers. Raises ValueError if its files can't be read."""
+    """Return the names of the servers in the client's configuration. Raises ValueError if a file can't be read."""
     return list(dict.fromkeys(name for *_, entries in _files(client, machine, project) for name in entries))
 
 
 def _files(client: Client, machine: Machine, project: Path) -> Iterator[tuple[Path, Path, dict[str, Any]]]:
-    """Yield the files of the client, the directory where their servers are started, and their entries; the nearest
-    first."""
+    """Yield each file of the client, the directory in which its servers are started, and its entries. Those of the
+    project come first."""
     from ..hosts.configured import project_entries, read_entries
 
     user = client.file(machine, "user", project)

@@ -1,1 +1,1 @@
-"""The workbench: a page in the browser that shows the servers' features, and uses them."""
+"""The workbench: a web page on which people see and use what the servers offer."""

@@ -1,7 +1,7 @@
-"""The handler of `/`: the workbench, a single page that loads nothing else.
+"""Serves the workbench, at `/`: a single page that loads nothing else.
 
-It contains no data of the servers, so every client with an allowed host and origin gets it without a token. It gets
-its data from `/metrics` and over MCP, like any other client, with the token that the user enters.
+The page contains no data of the servers, so each client with an allowed host and origin gets it without a token. It
+fetches data from `/metrics` and over MCP, like any other client, with the token that the user enters.
 """
 
 import asyncio
@@ -19,10 +19,11 @@ from shared.protocol.http.rules import accepts_gzip
 INDEX = Path(__file__).with_name("index.html")
 
 _CONNECT, _IMAGES, _MEDIA = "'self'", "data: blob: 'self'", "data: blob:"
-"""The allowed targets of connections, and sources of images and media: results contain images and sounds as data."""
+"""The parts of the content security policy for connections, images and media. Results contain images and sounds as
+`data:` URLs."""
 
 _HEADERS = {
-    # It is requested each time, and sent if it has changed.
+    # The browser asks each time whether the page has changed.
     "cache-control": "no-cache",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
@@ -37,13 +38,13 @@ class Workbench:
     """Serves the page."""
 
     def __init__(self) -> None:
-        """Start to assemble the page in a thread, which is done by the time that a browser has started."""
+        """Start to assemble the page in a thread. It is ready before a browser has started."""
         executor = ThreadPoolExecutor(1, "workbench")
         self._page = executor.submit(_Page, INDEX)
         executor.shutdown(wait=False)
 
     async def answer(self, request: Request) -> Response:
-        """Return the page, or the response that the browser's copy is current."""
+        """Return the page, or the status 304 if the browser's copy is current."""
         page = await asyncio.wrap_future(self._page)
         if page.etag in request.headers.get("if-none-match", "").replace(" ", "").split(","):
             return Response(None, 304, page.headers)
@@ -53,13 +54,13 @@ class Workbench:
 
 
 class _Page:
-    """The assembled page in the forms that are sent."""
+    """The assembled page: plain, compressed, and the headers for both."""
 
     def __init__(self, path: Path) -> None:
         page = assemble(path)
         self.html = page.html.encode()
         self.gzipped = compress(self.html, mtime=0)
-        # Weak: it identifies both forms.
+        # A weak etag, since it identifies both the plain and the compressed form.
         self.etag = f'W/"{sha256(self.html).hexdigest()[:32]}"'
         self.headers = {
             **_HEADERS,

@@ -22,7 +22,7 @@ from redis.exceptions import ConnectionError as Unreachable
 from tests.checks.benchmarks import messages
 from tests.checks.benchmarks.machine import MIB, resident
 from tests.checks.benchmarks.messages import Ask
-from tests.checks.benchmarks.peers import OURS
+from tests.checks.benchmarks.peers import BUNDLE_PACKAGE
 from tests.checks.benchmarks.web import ALWAYS, HOST, PATIENCE, Web, in_session, stateless
 from tests.checks.benchmarks.wrk import SECONDS, load
 from tests.npm import Unavailable
@@ -76,9 +76,9 @@ def _wait_for(client: Redis) -> None:
 
 def serving(folder: Path, store: Redis | None) -> Web:
     """The filesystem server, by itself or as a replica."""
-    assert OURS.http is not None
+    assert BUNDLE_PACKAGE.http is not None
     port = free_port()
-    command = OURS.http(folder, port)
+    command = BUNDLE_PACKAGE.http(folder, port)
     if store is not None:
         url = "redis://{host}:{port}".format(**store.connection_pool.connection_kwargs)
         command = ["env", "MCP_STATE_KEY=of the measurement", f"MCP_STORE={url}", *command]

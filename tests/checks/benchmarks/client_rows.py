@@ -68,7 +68,7 @@ def _figures(client: Client, server: Peer, ask: Ask, rows: Sequence[Measure], fo
 def start_row(command: Command, folder: Path) -> Figures:
     """From the start of a command that calls a tool to the first byte that it shows. Raises Unavailable."""
     file = folder / messages.FILE
-    words = command.words(peers.OURS.stdio(folder), file)
+    words = command.words(peers.BUNDLE_PACKAGE.stdio(folder), file)
     yield targets.CALL_START, statistics.median(_first_output_ms(words) for _ in range(STARTS))
 
 

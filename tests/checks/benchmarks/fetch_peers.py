@@ -45,10 +45,10 @@ def versions() -> dict[str, str]:
 
 
 # Each may reach the sites of this machine, which is all that is measured.
-OURS = Peer("ours", lambda _folder: ours_command("--allow-private", "127.0.0.1:*"))
+BUNDLE_PACKAGE = Peer("ours", lambda _folder: ours_command("--allow-private", "127.0.0.1:*"))
 OURS_WIDE = Peer("ours", lambda _folder: ours_command("--allow-private", "127.0.0.1:*", "--max-per-host", 50))
 TRAFILATURA = Peer("trafilatura", lambda _folder: [])
 """A library, which is called where the servers are asked."""
 OFFICIAL = Peer("official", lambda _folder: official_command("--allow-private-ips"))
-READERS = (OURS, TRAFILATURA, OFFICIAL)
+READERS = (BUNDLE_PACKAGE, TRAFILATURA, OFFICIAL)
 """Those that are compared by what they keep of a page."""

@@ -43,7 +43,7 @@ def sessions(folder: Path) -> Iterator[Row]:
     """Sessions of one server over HTTP."""
     opening, calling, memory = {}, {}, {}
     call = messages.read(folder / messages.FILE)
-    with serving(peers.OURS, folder) as web:
+    with serving(peers.BUNDLE_PACKAGE, folder) as web:
         web.open_session()
         before, opened, taken = held(web.pid), 0, 0.0
         for size in SESSIONS:
@@ -88,7 +88,7 @@ def _watched(
     for size in sizes:
         uris = [one.as_uri().replace("%2A", "*") for one in targets(size)]
         changed = changing or targets(1)[0]
-        with Pipes(peers.OURS.stdio(folder)) as server:
+        with Pipes(peers.BUNDLE_PACKAGE.stdio(folder)) as server:
             server.greet()
             before = held(server.pid)
             with _cost(server.pid) as cost:

@@ -77,7 +77,7 @@ def npm_version() -> str:
     return npm.pinned(FOLDER)[NPM_PACKAGE]
 
 
-OURS = Peer(
+BUNDLE_PACKAGE = Peer(
     "ours",
     lambda folder: _module("servers.filesystem", folder),
     lambda folder, port: _module("servers.filesystem", "--transport", "http", "--port", port, *UNLIMITED, folder),
@@ -117,4 +117,4 @@ OURS_SIMPLE = Peer(
     lambda _folder, port: _module("servers.everything", "--transport", "http", "--port", port, *UNLIMITED),
 )
 
-PEERS = (OURS, SDK, NPM, FLOOR)
+PEERS = (BUNDLE_PACKAGE, SDK, NPM, FLOOR)

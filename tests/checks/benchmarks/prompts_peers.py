@@ -29,5 +29,5 @@ def versions() -> dict[str, str]:
     return {PACKAGE: pypi.pinned(REQUIREMENTS)[PACKAGE]}
 
 
-OURS = Peer("ours", ours_command)
+BUNDLE_PACKAGE = Peer("ours", ours_command)
 FASTMCP = Peer("FastMCP", lambda _folder: _fastmcp_program())

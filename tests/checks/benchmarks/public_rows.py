@@ -56,7 +56,7 @@ def _measured(program: Program, workers: int) -> tuple[float, ...]:
     with ExitStack() as stack:
         command = ["env", *(f"{name}={value}" for name, value in program.environment.items())]
         command += program.command(port, workers)
-        if program is OURS and workers > 1:
+        if program is BUNDLE_PACKAGE and workers > 1:
             command += store_options(stack.enter_context(redis_alone()))
         stack.enter_context(Web([sys.executable, API, str(api_port)], api_port))
         web = stack.enter_context(Web(command, port))
@@ -93,8 +93,8 @@ def _ours(port: int, workers: int) -> list[str]:
     return [*module, "--port", str(port), "--workers", str(workers), *UNLIMITED]
 
 
-OURS = Program("ours", _ours, {"MCP_STATE_KEY": KEY})
+BUNDLE_PACKAGE = Program("ours", _ours, {"MCP_STATE_KEY": KEY})
 SDK = Program("SDK", lambda port, workers: [sys.executable, PEER, "sdk", str(port), str(workers)])
 FASTMCP = Program("FastMCP", _fastmcp)
 GO = Program("Go", lambda port, _workers: [go_program(), str(port)])
-PROGRAMS = (OURS, SDK, FASTMCP, GO)
+PROGRAMS = (BUNDLE_PACKAGE, SDK, FASTMCP, GO)

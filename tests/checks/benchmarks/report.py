@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from tests.checks.benchmarks.results import Results
 from tests.checks.benchmarks.targets import LESS_IS_BETTER, Bound, Measure
 
-OURS = "ours"
+BUNDLE_PACKAGE = "ours"
 OTHERS = ("SDK", "npm", "floor")
 ALSO = (
     "rg",
@@ -28,7 +28,7 @@ NONE = "–"
 def table(results: Results, measures: Sequence[Measure]) -> str:
     """Those rows that were measured, and under them why others were not."""
     others = (*OTHERS, *(one for one in ALSO if any(one in servers for servers in results.samples.values())))
-    head = ["measure", "unit", OURS, "min–max", *others, *(f"{OURS}/{other}" for other in others)]
+    head = ["measure", "unit", BUNDLE_PACKAGE, "min–max", *others, *(f"{BUNDLE_PACKAGE}/{other}" for other in others)]
     rows = [_row(results, one, others) for one in measures if one.name in {*results.samples, *results.not_measured}]
     return "\n".join([*markdown([*head, "required", "met", "goal", "met"], rows), "", *_notes(results)])
 
@@ -42,11 +42,11 @@ def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _row(results: Results, measure: Measure, others: Sequence[str]) -> list[str]:
-    spread = results.spread(measure.name, OURS)
+    spread = results.spread(measure.name, BUNDLE_PACKAGE)
     return [
         measure.name,
         measure.unit,
-        _median(results, measure, OURS),
+        _median(results, measure, BUNDLE_PACKAGE),
         NONE if spread is None else f"{figure(spread[0])}–{figure(spread[1])}",
         *(_median(results, measure, other) for other in others),
         *(_ratio(results, measure, other) for other in others),
@@ -65,7 +65,7 @@ def _median(results: Results, measure: Measure, server: str) -> str:
 
 
 def _ratio(results: Results, measure: Measure, to: str) -> str:
-    ratio = results.ratio(measure.name, OURS, to)
+    ratio = results.ratio(measure.name, BUNDLE_PACKAGE, to)
     return NONE if ratio is None else f"{ratio:.2f}"
 
 
@@ -90,7 +90,7 @@ def _verdict(results: Results, measure: Measure, bounds: Sequence[Bound]) -> str
 
 def _kept(results: Results, measure: Measure, bound: Bound) -> bool | None:
     name, to = measure.name, bound.to
-    value = results.median(name, OURS) if to is None else results.ratio(name, OURS, to)
+    value = results.median(name, BUNDLE_PACKAGE) if to is None else results.ratio(name, BUNDLE_PACKAGE, to)
     return None if value is None else measure.keeps(bound, value)
 
 

@@ -48,7 +48,7 @@ from tests.checks.benchmarks.fetch_rows import (
 from tests.checks.benchmarks.files_rows import content_rows, huge_row, notice_rows, text_rows, tree_rows
 from tests.checks.benchmarks.http_rows import growth_rows, guarded_row, http_rows, idle_rows
 from tests.checks.benchmarks.machine import describe
-from tests.checks.benchmarks.peers import FLOOR, GO, NPM, OURS, OURS_SHARED, OURS_WIDE, RG, ROOT, SDK
+from tests.checks.benchmarks.peers import FLOOR, GO, NPM, BUNDLE_PACKAGE, OURS_SHARED, OURS_WIDE, RG, ROOT, SDK
 from tests.checks.benchmarks.prompts_library import make_library
 from tests.checks.benchmarks.prompts_rows import get_row, library_rows, told_row
 from tests.checks.benchmarks.report import table
@@ -82,48 +82,48 @@ class Series:
 
 
 SERIES = (
-    Series("stdio", stdio_rows, targets.STDIO, (OURS, SDK, NPM, GO, FLOOR)),
+    Series("stdio", stdio_rows, targets.STDIO, (BUNDLE_PACKAGE, SDK, NPM, GO, FLOOR)),
     # The SDK's server has no audit log.
-    Series("stdio", audit_rows, targets.AUDITED, (OURS,)),
-    Series("http", http_rows, targets.HTTP, (OURS, SDK, FLOOR)),
+    Series("stdio", audit_rows, targets.AUDITED, (BUNDLE_PACKAGE,)),
+    Series("http", http_rows, targets.HTTP, (BUNDLE_PACKAGE, SDK, FLOOR)),
     # Each peer would need guards of its own.
-    Series("http", guarded_row, (targets.GUARDED,), (OURS,)),
-    Series("http", growth_rows, targets.CLIENTS, (OURS, SDK, FLOOR)),
+    Series("http", guarded_row, (targets.GUARDED,), (BUNDLE_PACKAGE,)),
+    Series("http", growth_rows, targets.CLIENTS, (BUNDLE_PACKAGE, SDK, FLOOR)),
     # The SDK's server has no WebSockets.
-    Series("http", socket_rows, targets.SOCKETS, (OURS,)),
-    Series("auth", auth_rows, targets.AUTH, (OURS,)),
-    Series("sessions", idle_rows, targets.IDLE_SESSIONS, (OURS, SDK)),
-    Series("tasks", task_rows, targets.TASKS, (OURS,)),
+    Series("http", socket_rows, targets.SOCKETS, (BUNDLE_PACKAGE,)),
+    Series("auth", auth_rows, targets.AUTH, (BUNDLE_PACKAGE,)),
+    Series("sessions", idle_rows, targets.IDLE_SESSIONS, (BUNDLE_PACKAGE, SDK)),
+    Series("tasks", task_rows, targets.TASKS, (BUNDLE_PACKAGE,)),
     Series("files", text_rows, targets.TEXTS, (OURS_WIDE, NPM)),
     Series("files", huge_row, (targets.HUGE,), (OURS_WIDE,)),
     Series("files", tree_rows, targets.TREES, (OURS_WIDE, NPM)),
     Series("files", content_rows, (targets.CONTENT, targets.LARGE_CONTENT), (OURS_WIDE, RG)),
-    Series("files", notice_rows, targets.NOTICES, (OURS,)),
+    Series("files", notice_rows, targets.NOTICES, (BUNDLE_PACKAGE,)),
     Series("files", fair_rows, targets.FAIR, (OURS_SHARED,)),
     # The SDK's server takes no subscriptions to files.
-    Series("sessions", subscription_rows, targets.SUBSCRIBED, (OURS,)),
+    Series("sessions", subscription_rows, targets.SUBSCRIBED, (BUNDLE_PACKAGE,)),
     Series(
         "sqlite",
         one_rows,
         targets.ONE_ROWS,
-        (sqlite_peers.OURS, sqlite_peers.DBHUB, sqlite_peers.ARCHIVED, sqlite_peers.TOOLBOX),
+        (sqlite_peers.BUNDLE_PACKAGE, sqlite_peers.DBHUB, sqlite_peers.ARCHIVED, sqlite_peers.TOOLBOX),
     ),
     Series("sqlite", many_rows, targets.MANY, (sqlite_peers.OURS_WIDE, sqlite_peers.PLAIN, sqlite_peers.TOOLBOX)),
     Series("sqlite", busy_row, (targets.BUSY,), (sqlite_peers.OURS_SHARED,)),
     Series("sqlite", first_row, (targets.FIRST,), (sqlite_peers.OURS_BIG, sqlite_peers.EMPTY)),
     Series("sqlite", sort_rows, targets.SQLITE_SORTS, (sqlite_peers.OURS_BIG,)),
     Series("sqlite", paged_row, (targets.PAGED,), (sqlite_peers.OURS_WIDE,)),
-    Series("fetch", fetch_start_row, (targets.FETCH_START,), (fetch_peers.OURS, fetch_peers.OFFICIAL)),
-    Series("fetch", article_rows, targets.ARTICLES, (fetch_peers.OURS, fetch_peers.OFFICIAL)),
-    Series("fetch", marked_rows, targets.MARKED, (fetch_peers.OURS, fetch_peers.OFFICIAL)),
+    Series("fetch", fetch_start_row, (targets.FETCH_START,), (fetch_peers.BUNDLE_PACKAGE, fetch_peers.OFFICIAL)),
+    Series("fetch", article_rows, targets.ARTICLES, (fetch_peers.BUNDLE_PACKAGE, fetch_peers.OFFICIAL)),
+    Series("fetch", marked_rows, targets.MARKED, (fetch_peers.BUNDLE_PACKAGE, fetch_peers.OFFICIAL)),
     Series("fetch", kind_rows, targets.KINDS, fetch_peers.READERS),
     Series("fetch", manual_rows, (targets.MANUALS_KEPT,), fetch_peers.READERS),
-    Series("fetch", together_rows, targets.AT_ONCE, (fetch_peers.OURS,)),
+    Series("fetch", together_rows, targets.AT_ONCE, (fetch_peers.BUNDLE_PACKAGE,)),
     Series("fetch", large_rows, targets.LARGE, (fetch_peers.OURS_WIDE,)),
-    Series("fetch", fetch_growth_row, (targets.FETCH_GROWTH,), (fetch_peers.OURS,)),
-    Series("prompts", library_rows, targets.LIBRARY, (prompts_peers.OURS,)),
-    Series("prompts", get_row, (targets.PROMPT,), (prompts_peers.OURS, prompts_peers.FASTMCP)),
-    Series("prompts", told_row, (targets.PROMPT_TOLD,), (prompts_peers.OURS,)),
+    Series("fetch", fetch_growth_row, (targets.FETCH_GROWTH,), (fetch_peers.BUNDLE_PACKAGE,)),
+    Series("prompts", library_rows, targets.LIBRARY, (prompts_peers.BUNDLE_PACKAGE,)),
+    Series("prompts", get_row, (targets.PROMPT,), (prompts_peers.BUNDLE_PACKAGE, prompts_peers.FASTMCP)),
+    Series("prompts", told_row, (targets.PROMPT_TOLD,), (prompts_peers.BUNDLE_PACKAGE,)),
     Series("client", client_rows.at_ours, targets.CLIENT_AT_OURS, client_rows.CLIENTS),
     Series("client", client_rows.at_sdk, targets.CLIENT_AT_SDK, client_rows.CLIENTS),
     Series("client", client_rows.start_row, (targets.CALL_START,), client_rows.COMMANDS),
@@ -131,18 +131,18 @@ SERIES = (
     Series("gateway", gateway_rows.joined_row, (targets.JOINED_ENTRY,), gateway_rows.JOINED),
     Series("gateway", gateway_rows.connected_row, (targets.CONNECTED,), gateway_rows.CONNECTED),
     # FastMCP's proxy takes no subscriptions.
-    Series("gateway", gateway_rows.watchers_row, (targets.WATCHERS,), (OURS,)),
-    Series("replicas", replica_rows.store_rows, targets.STORED, (OURS,)),
-    Series("replicas", replica_rows.worker_rows, targets.WORKERS, (OURS,)),
-    Series("replicas", replica_rows.session_rows, targets.REPLICA_SESSIONS, (OURS,)),
+    Series("gateway", gateway_rows.watchers_row, (targets.WATCHERS,), (BUNDLE_PACKAGE,)),
+    Series("replicas", replica_rows.store_rows, targets.STORED, (BUNDLE_PACKAGE,)),
+    Series("replicas", replica_rows.worker_rows, targets.WORKERS, (BUNDLE_PACKAGE,)),
+    Series("replicas", replica_rows.session_rows, targets.REPLICA_SESSIONS, (BUNDLE_PACKAGE,)),
     Series("public", public_rows.public_rows, targets.PUBLIC, public_rows.PROGRAMS),
     Series("public", public_rows.public_worker_rows, targets.PUBLIC_WORKERS, public_rows.PROGRAMS),
-    Series("browser", browser_rows.size_rows, targets.PAGE_SIZES, (OURS,)),
-    Series("browser", browser_rows.load_rows, targets.PAGE_LOADS, (OURS,)),
-    Series("browser", browser_rows.table_rows, targets.PAGE_TABLES, (OURS,)),
+    Series("browser", browser_rows.size_rows, targets.PAGE_SIZES, (BUNDLE_PACKAGE,)),
+    Series("browser", browser_rows.load_rows, targets.PAGE_LOADS, (BUNDLE_PACKAGE,)),
+    Series("browser", browser_rows.table_rows, targets.PAGE_TABLES, (BUNDLE_PACKAGE,)),
 )
 MEASURES = tuple(row for series in SERIES for row in series.rows)
-PARTS = tuple(dict.fromkeys(one.part for one in SERIES))
+SERVER_DEMOS = tuple(dict.fromkeys(one.part for one in SERIES))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -209,7 +209,7 @@ def _say(text: str) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.checks.benchmarks.run")
     parser.add_argument("--rounds", type=int, default=5, help="how often everything is measured (default: 5)")
-    parser.add_argument("--only", choices=PARTS, help="the one part to measure")
+    parser.add_argument("--only", choices=SERVER_DEMOS, help="the one part to measure")
     parser.add_argument(
         "--articles", type=Path, metavar="FOLDER", help="a clone of scrapinghub/article-extraction-benchmark"
     )

@@ -111,7 +111,7 @@ def versions() -> dict[str, str]:
     return {DBHUB_PACKAGE: npm.pinned(FOLDER)[DBHUB_PACKAGE], ARCHIVED_PACKAGE: archived, TOOLBOX_PACKAGE: toolbox}
 
 
-OURS = Peer("ours", lambda folder: ours_command(folder / BENCH))
+BUNDLE_PACKAGE = Peer("ours", lambda folder: ours_command(folder / BENCH))
 # With limits as wide as the operator can make them.
 OURS_WIDE = Peer("ours", lambda folder: ours_command(folder / BENCH, "--max-rows", 1_000_000, "--max-page", 900_000))
 OURS_SHARED = Peer("ours", lambda folder: ours_command(folder / SHARED))

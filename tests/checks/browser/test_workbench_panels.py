@@ -537,7 +537,7 @@ async def test_the_connect_page_has_the_entry_of_each_client(page: Page, workben
         assert entry == write_snippet(client, [configured]), client.name
         words = ["install", "--url", url, "--name", "everything-http", "--client", client.name]
         assert shlex.split(install)[1:] == words
-        await expect(page.locator(f"[data-client={client.name}]")).to_contain_text(client.renewal)
+        await expect(page.locator(f"[data-client={client.name}]")).to_contain_text(client.reload_action)
 
 
 async def test_entries_have_a_variable_instead_of_the_token(

@@ -13,7 +13,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-OURS = ("shared", "servers")
+BUNDLE_PACKAGE = ("shared", "servers")
 MISSING_MODULES = {"fcntl", "grp", "pwd", "pty", "resource", "syslog", "termios", "tty"}
 MISSING = {
     "os": {
@@ -90,7 +90,7 @@ _import = builtins.__import__
 def imported(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
     """What `import` gives a module here."""
     package = str((globals or {}).get("__package__") or "")
-    if package.partition(".")[0] in OURS and level == 0:
+    if package.partition(".")[0] in BUNDLE_PACKAGE and level == 0:
         if name in MISSING_MODULES:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         if name.partition(".")[0] in ELSEWHERE:

@@ -78,7 +78,7 @@ def areas() -> Iterator[tuple[Area, ...]]:
             ),
             Area(
                 "fetch", fetch_peers.OFFICIAL.name, fetch.tasks(address),
-                fetch_peers.OURS.stdio, fetch_peers.OFFICIAL.stdio,
+                fetch_peers.BUNDLE_PACKAGE.stdio, fetch_peers.OFFICIAL.stdio,
             ),
             Area("prompts", "", prompts.TASKS, _library, None),
         )  # fmt: skip

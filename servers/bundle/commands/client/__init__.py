@@ -1,1 +1,1 @@
-"""Client commands: each sends a request to one server and prints the answer."""
+"""The commands that act as a client of one server: each connects to it and prints the answers."""

@@ -15,13 +15,7 @@ from shared.errors import InvalidParams, McpError, MethodNotFound, PeerError
 from shared.program.messages import exit_with_error
 from shared.text import format_count
 
-from ...terminal.endings import DONE, REFUSED, Misuse
-from ...terminal.parameters import as_text, from_json, parameters_of, read_arguments, unknown
-from ...terminal.parser import SessionParser
-from ...terminal.progress import Bar, Status
-from ...terminal.questions import interactive_options
-from ...terminal.session import Session
-from ...terminal.showing import (
+from ...terminal.display import (
     Piece,
     check_output_path,
     pieces_of,
@@ -31,9 +25,15 @@ from ...terminal.showing import (
     show,
     write_json,
 )
+from ...terminal.elicitation import interactive_options
+from ...terminal.exit_codes import DONE, REFUSED, Misuse
+from ...terminal.parameters import as_text, from_json, parameters_of, read_arguments, unknown
+from ...terminal.parser import SessionParser
+from ...terminal.progress import Bar, Status
+from ...terminal.session import Session
 
 _MAX_LINKS = 100
-"""Maximum number of links in one answer that are read."""
+"""Maximum number of linked resources that are read for one result."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -58,7 +58,7 @@ def main(argv: Sequence[str]) -> int:
         if options.task is not None:
             with bar:
                 try:
-                    task = client.resume_tool({"taskId": options.task}, timeout=session.seconds)
+                    task = client.resume_tool({"taskId": options.task}, timeout=session.time_limit)
                     result = await task.plain_result(status.take)
                 except anyio.get_cancelled_exc_class():
                     session.say("the task continues")
@@ -69,7 +69,7 @@ def main(argv: Sequence[str]) -> int:
         arguments = {**(whole or {}), **_arguments(options, tools, is_whole=whole is not None)}
         if options.detach:
             with _suggest_tool(options.tool, tools):
-                started = await client.start_tool(options.tool, arguments, timeout=session.seconds)
+                started = await client.start_tool(options.tool, arguments, timeout=session.time_limit)
             if started.id is None:
                 session.say("the server did not run the call as a task, and has already answered")
                 return await _output(client, await started.plain_result(), options, session)
@@ -82,7 +82,7 @@ def main(argv: Sequence[str]) -> int:
         params = {"name": options.tool, "arguments": arguments}
         with bar, _suggest_tool(options.tool, tools):
             result = await client.request(
-                "tools/call", params, timeout=session.seconds, on_progress=bar.report, on_task=status.take
+                "tools/call", params, timeout=session.time_limit, on_progress=bar.report, on_task=status.take
             )
         return await _output(client, result, options, session)
 
@@ -112,7 +112,8 @@ def call_parser() -> SessionParser:
 
 
 def _read_whole(text: str | None) -> dict[str, Any] | None:
-    """Return the object in `--arguments`; None if it is not set. Raises Misuse if it is not one JSON object."""
+    """Return the object in `text`, the value of `--arguments`, or in stdin; None without the option. Raises Misuse if
+    it is not one JSON object."""
     if text is None:
         return None
     try:
@@ -125,9 +126,9 @@ def _read_whole(text: str | None) -> dict[str, Any] | None:
 
 
 def _arguments(options: Namespace, tools: Mapping[str, Any], *, is_whole: bool) -> dict[str, Any]:
-    """Return the KEY=VALUE words as arguments with the types of the tool's schema. Raises Misuse for an unknown or a
-    missing argument."""
-    # A tool that is not listed is still called, since only the server knows why it does not list it.
+    """Return the arguments in the KEY=VALUE words, converted to the types in the tool's schema. Raises Misuse for an
+    unknown argument and, unless `is_whole` (--arguments was used), for a missing one."""
+    # A tool that the server does not list is called nevertheless, since it may exist.
     schema = tools.get(options.tool, {}).get("inputSchema")
     arguments = read_arguments(options.pairs, schema)
     missing = [param for param in parameters_of(schema).values() if param.required and param.name not in arguments]
@@ -138,20 +139,22 @@ def _arguments(options: Namespace, tools: Mapping[str, Any], *, is_whole: bool) 
 
 @contextmanager
 def _suggest_tool(name: str, tools: Mapping[str, Any]) -> Iterator[None]:
-    """Raise Misuse with the most similar tool name if the server refuses a call of a tool that it does not list."""
+    """If the server refuses a call in the block of a tool that it does not list, raise Misuse, which suggests a
+    similar name."""
     try:
         yield
     except PeerError as error:
         if name in tools or error.code not in (InvalidParams.code, MethodNotFound.code):
             raise
-        # The gateway also lists its unavailable servers, which may have the tool.
+        # The error of a gateway also names its unavailable servers, one of which may have the tool.
         further = [part for part in str(error).split("; ")[1:] if part.startswith("not available at the moment")]
         raise Misuse("; ".join([unknown("tool", name, tools), *further])) from None
 
 
 async def _output(client: Client, result: dict[str, Any], options: Namespace, session: Session) -> int:
-    """Show a result, save the parts for `--out`, and return the exit code. Raises Misuse if they can't be saved, but
-    only after the rest is shown, since the call can't be repeated for its answer."""
+    """Print a result, save binary content and linked resources if `--out` is used, and return the exit code. Raises
+    Misuse if they can't be saved, but only after the rest was printed, since repeating the call may not be
+    possible."""
     links = [block for block in records_of(result.get("content")) if block.get("type") == "resource_link"]
     if options.out is None:
         if links and "://" not in options.server:
@@ -166,18 +169,18 @@ async def _output(client: Client, result: dict[str, Any], options: Namespace, se
         elif not links:
             session.say("nothing to save: the answer is text")
     finally:
-        ending = _show(result, [piece for piece in pieces if piece.data is None], options)
-    return ending
+        exit_code = _show(result, [piece for piece in pieces if piece.data is None], options)
+    return exit_code
 
 
 async def _read_links(client: Client, links: Sequence[dict[str, Any]], session: Session) -> list[Piece]:
-    """Return the links' contents, and report those that can't be read."""
+    """Return the contents of the linked resources, and report those that can't be read."""
     linked: list[Piece] = []
     uris = list(dict.fromkeys(as_text(link.get("uri")) for link in links))
     for uri in uris[:_MAX_LINKS]:
         try:
-            # Read while the server that the command has started is still running.
-            answer = await client.request("resources/read", {"uri": uri}, timeout=session.seconds)
+            # Read it now, while the server that this command has started is running.
+            answer = await client.request("resources/read", {"uri": uri}, timeout=session.time_limit)
         except (OSError, McpError) as error:
             session.say(f"{uri}: {str(error) or 'no answer in time'}")
         else:

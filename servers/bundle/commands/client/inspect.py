@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 from shared.client.client import Client
 
-from ...terminal.endings import DONE
+from ...terminal.display import write_json
+from ...terminal.exit_codes import DONE
 from ...terminal.offers import find_offers, show_offers
 from ...terminal.parser import SessionParser
-from ...terminal.showing import write_json
 
 
 def main(argv: Sequence[str]) -> int:
-    """Print the description of the server; return the exit code."""
+    """Print what the server offers; return the exit code."""
     options, session = inspect_parser().read(argv)
 
     async def work(client: Client) -> int:

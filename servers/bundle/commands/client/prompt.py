@@ -7,11 +7,11 @@ from shared.client.client import Client
 from shared.errors import PeerError
 from shared.text import nearest
 
-from ...terminal.endings import DONE, Misuse
+from ...terminal.display import Piece, pieces_of, records_of, show, write_json
+from ...terminal.elicitation import interactive_options
+from ...terminal.exit_codes import DONE, Misuse
 from ...terminal.parameters import texts_by_key, unknown
 from ...terminal.parser import SessionParser
-from ...terminal.questions import interactive_options
-from ...terminal.showing import Piece, pieces_of, records_of, show, write_json
 
 
 def main(argv: Sequence[str]) -> int:
@@ -24,7 +24,7 @@ def main(argv: Sequence[str]) -> int:
         arguments = _arguments(offered, options.prompt, options.pairs)
         params = {"name": options.prompt, "arguments": arguments}
         try:
-            result = await client.request("prompts/get", params, timeout=session.seconds)
+            result = await client.request("prompts/get", params, timeout=session.time_limit)
         except PeerError as error:
             if options.prompt in offered or not offered:
                 raise
@@ -55,9 +55,9 @@ def prompt_parser() -> SessionParser:
 
 
 def _arguments(offered: Mapping[str, dict[str, Any]], name: str, pairs: Sequence[str]) -> dict[str, str]:
-    """Return the arguments given as KEY=VALUE; each argument of a prompt is a string. Raises Misuse for unknown and
-    for missing arguments, and for a name that is probably a misspelt one."""
-    # Any other prompt that is not listed is still requested, since only the server knows why it is not listed.
+    """Return the arguments in the KEY=VALUE words `pairs` for the prompt called `name`. `offered` are the prompts of
+    the server. Raises Misuse for an unknown or missing argument, and for a name that is probably misspelled."""
+    # A prompt that is not listed, and whose name resembles no other, is requested nevertheless, since it may exist.
     is_listed = name in offered
     if not is_listed and nearest(name, offered) is not None:
         raise Misuse(unknown("prompt", name, offered))

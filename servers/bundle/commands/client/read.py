@@ -7,10 +7,10 @@ from pathlib import Path
 from shared.client.client import Client
 from shared.program.messages import exit_with_error
 
-from ...terminal.endings import DONE, Misuse
+from ...terminal.display import check_output_path, pieces_of_contents, save, show, write_bytes, write_json
+from ...terminal.elicitation import interactive_options
+from ...terminal.exit_codes import DONE, Misuse
 from ...terminal.parser import SessionParser
-from ...terminal.questions import interactive_options
-from ...terminal.showing import check_output_path, pieces_of_contents, save, show, write_bytes, write_json
 
 
 def main(argv: Sequence[str]) -> int:
@@ -23,7 +23,7 @@ def main(argv: Sequence[str]) -> int:
         exit_with_error(parser.prog, str(error))
 
     async def work(client: Client) -> int:
-        result = await client.request("resources/read", {"uri": options.uri}, timeout=session.seconds)
+        result = await client.request("resources/read", {"uri": options.uri}, timeout=session.time_limit)
         pieces = pieces_of_contents(result.get("contents"))
         if options.out is not None:
             save(pieces, options.out, session.say)

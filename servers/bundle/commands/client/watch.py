@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from shared.client.client import Client
 
+from ...terminal.elicitation import interactive_options
 from ...terminal.parser import SessionParser
-from ...terminal.questions import interactive_options
-from ...terminal.watching import watch
+from ...terminal.watch import watch
 
 
 def main(argv: Sequence[str]) -> int:

@@ -13,7 +13,7 @@ from tests.checks.interop.authorization.peers import CLIENTS, SERVERS
 
 pytestmark = [pytest.mark.timeout(600)]  # the first one may have to build an environment
 
-OURS = {"ours", "ours-asks"}
+BUNDLE_PACKAGE = {"ours", "ours-asks"}
 REFERENCE = Column("typescript", "typescript")
 """Neither is ours: where it fails too, it is not for us."""
 
@@ -22,7 +22,7 @@ Record = Callable[[Column, Found], None]
 
 def columns() -> list[object]:
     every = [Column(client, server) for server in SERVERS for client in CLIENTS]
-    tried = [column for column in every if OURS & {column.client, column.server} or column == REFERENCE]
+    tried = [column for column in every if BUNDLE_PACKAGE & {column.client, column.server} or column == REFERENCE]
     return [pytest.param(column, id=f"{column.client}-{column.server}") for column in tried]
 
 

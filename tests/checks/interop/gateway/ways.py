@@ -105,7 +105,7 @@ def _configuration(folder: Path, server: dict[str, object]) -> Path:
 DIRECT: dict[str, Way] = {"stdio": _stdio, "http": _http}
 """Without anything in between: here every row has to pass, or it asks for what is not so."""
 
-OURS: dict[str, Way] = {
+BUNDLE_PACKAGE: dict[str, Way] = {
     "connect": _connect,
     "expose": _expose(),
     "expose --shared": _expose("--shared"),
@@ -116,4 +116,4 @@ OURS: dict[str, Way] = {
 OTHERS: dict[str, Way] = {"FastMCP": _fastmcp}
 """Printed beside ours, and asserted nothing of."""
 
-WAYS = {**DIRECT, **OURS, **OTHERS}
+WAYS = {**DIRECT, **BUNDLE_PACKAGE, **OTHERS}

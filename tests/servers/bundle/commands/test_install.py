@@ -53,7 +53,7 @@ def target(name: str, home: Path, system: str = "linux") -> Target:
 def put(client: str, home: Path, *arguments: str) -> None:
     """Writes the entry of `install fetch` without starting the server."""
     command, *words = launch_command(load_catalog().entry("fetch"), arguments)
-    plan(target(client, home), ConfiguredServer("fetch", command, tuple(words)), replace=False).make()
+    plan(target(client, home), ConfiguredServer("fetch", command, tuple(words)), replace=False).apply()
 
 
 def files(folder: Path) -> list[str]:
@@ -69,15 +69,15 @@ def test_uninstall_restores_the_file_byte_for_byte(name: str, home: Path) -> Non
         before = WRITTEN[spot.client.format].encode()
         spot.path.parent.mkdir(parents=True, exist_ok=True)
         spot.path.write_bytes(before)
-        plan(spot, SERVER, replace=False).make()
+        plan(spot, SERVER, replace=False).apply()
         entry = read_entries(spot.client, spot.path)["notes"]
         assert parse_entry(spot.client, "notes", entry) == SERVER
-        plan_removal(spot, "notes", []).make()
+        plan_removal(spot, "notes", []).apply()
         assert spot.path.read_bytes() == before
         new = target(name, home / f"new-{system}", system)
-        plan(new, SERVER, replace=False).make()
+        plan(new, SERVER, replace=False).apply()
         assert new.path.is_file()
-        plan_removal(new, "notes", []).make()
+        plan_removal(new, "notes", []).apply()
         assert not new.path.parent.exists() or new.path.parent == home / f"new-{system}"
 
 
@@ -128,7 +128,7 @@ def test_project_scope_writes_the_file_of_the_project(home: Path) -> None:
     for name, place in places.items():
         spot = Target.of(get_client(name), machine("linux", home), "project", home / "work")
         assert spot.path == home / "work" / place
-        plan(spot, SERVER, replace=False).make()
+        plan(spot, SERVER, replace=False).apply()
         exit_code(uninstall, "fetch", "--client", name, "--scope", "project", "--name", "notes")
         assert files(home) == before
 
@@ -158,7 +158,7 @@ def test_an_identical_entry_leaves_the_file_untouched(home: Path, capsys: pytest
     before = path.stat()
     exit_code(install, "fetch", "--client", "cursor")
     after = path.stat()
-    then = f"works: 2 tools\ndone: now {get_client('cursor').renewal}\n"
+    then = f"works: 2 tools\ndone: now {get_client('cursor').reload_action}\n"
     assert capsys.readouterr().out == f"{path} already has this entry\n{then}"
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
@@ -206,7 +206,7 @@ def test_removal_of_a_byte_order_mark_is_noted_and_backed_up(home: Path, capsys:
         spot.path.parent.mkdir(exist_ok=True)
         spot.path.write_bytes(b'\xef\xbb\xbf{"theme": "dark"}')
         change = plan(spot, SERVER, replace=False)
-        backup = change.make()
+        backup = change.apply()
         assert spot.path.read_bytes().startswith(b"\xef\xbb\xbf") is is_kept
         assert [note.partition(",")[0] for note in change.notes] == (
             [] if is_kept else ["its byte order mark was removed"]
@@ -381,7 +381,7 @@ def test_a_concurrently_changed_file_is_not_overwritten(home: Path) -> None:
     change = plan(spot, SERVER, replace=False)
     spot.path.write_text('{"numStartups": 2}')
     with pytest.raises(ValueError, match="has just been changed by another program: try again"):
-        change.make()
+        change.apply()
     assert spot.path.read_text() == '{"numStartups": 2}'
 
 

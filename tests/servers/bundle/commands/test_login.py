@@ -22,7 +22,7 @@ from shared.client.auth import AuthorizationCode, HttpxAuth
 from shared.client.auth.store import FileTokens
 from shared.errors import LoginRequired
 from tests.servers.bundle.refusals import exit_code
-from tests.servers.bundle.terminal.test_waking import interrupt, tells_who_waits
+from tests.servers.bundle.terminal.test_signal_wakeup import interrupt, tells_who_waits
 from tests.shared.auth.sites import Answer
 from tests.shared.client.auth.world import Person, World, open_world
 from tests.shared.client.small import Small, listening

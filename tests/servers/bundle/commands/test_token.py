@@ -121,6 +121,6 @@ def test_refused_changes_leave_the_token_file_unchanged(path: Path, capsys: pyte
 
 def test_concurrently_made_tokens_are_all_stored(path: Path) -> None:
     with ThreadPoolExecutor(4) as threads:
-        made = list(threads.map(lambda name: EditableTokens(path).make(name, None, None), "abcdefgh"))
+        made = list(threads.map(lambda name: EditableTokens(path).create(name, None, None), "abcdefgh"))
     tokens = TokensFile(path)
     assert [one.name for one in map(tokens.owner_of, made) if one is not None] == list("abcdefgh")

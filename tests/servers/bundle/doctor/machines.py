@@ -67,7 +67,7 @@ class Home(NamedTuple):
         entries = [CATALOG.entry(name) for name in names] or CATALOG.servers
         project = self.path / "project"
         examination = Examination(
-            self.machine, self.installation, project, entries, is_named=bool(names), seconds=seconds
+            self.machine, self.installation, project, entries, is_named=bool(names), time_limit=seconds
         )
         return [finding for finding in await examine(examination) if finding.severity is not Severity.OK]
 

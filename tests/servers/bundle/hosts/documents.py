@@ -55,11 +55,11 @@ def go_in_order(
     """Puts three entries into a text, removes them in the given order, and checks that the text is as before."""
     text, receipts = before, dict[str, Receipt]()
     for name in sorted(order):
-        edit = edits.put(text, client, name, {"command": name, "env": {"K": "V\n"}})
+        edit = edits.insert_entry(text, client, name, {"command": name, "env": {"K": "V\n"}})
         text, receipts[name] = edit.text, edit.receipt
     left = read(text)
     for name in order:
-        text, receipts = edits.remove(text, client, name, receipts)
+        text, receipts = edits.remove_entry(text, client, name, receipts)
         del left[name]
         assert plain(read(text)) == plain(left)
     assert text == before

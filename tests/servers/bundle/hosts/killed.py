@@ -26,7 +26,7 @@ def change(client: str, word: str | None) -> None:
     target = Target.of(get_client(client), Machine("linux", HOME, {}), "user", HOME)
     with target.lock():
         new = ConfiguredServer("a", "/opt/mcp", (word,)) if word else None
-        (install(target, new, replace=False) if new else uninstall(target, "a", [])).make()
+        (install(target, new, replace=False) if new else uninstall(target, "a", [])).apply()
 
 
 def is_killed(client: str, word: str | None, stage: int) -> bool:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from servers.bundle.hosts import toml_edits
 from servers.bundle.hosts.clients import get_client
 from servers.bundle.hosts.differences import MAX_LINE, Line, find_differences
-from servers.bundle.hosts.json_edits import put
+from servers.bundle.hosts.json_edits import insert_entry
 
 CURSOR, CODEX = get_client("cursor"), get_client("codex")
 ENTRY = {"command": "/opt/mcp", "args": ["--header", "X:hush"], "env": {"TOKEN": "hush"}}
@@ -16,13 +16,13 @@ ENTRY = {"command": "/opt/mcp", "args": ["--header", "X:hush"], "env": {"TOKEN":
 
 def shown(before: str, entry: dict[str, object] = ENTRY) -> list[Line]:
     text = before.encode()
-    edit = put(text, CURSOR, "new", entry)
+    edit = insert_entry(text, CURSOR, "new", entry)
     return find_differences(CURSOR, text, edit.text, (edit.start, edit.end), {"X:hush", "hush"})
 
 
 def shown_in_toml(before: str) -> list[Line]:
     text = before.encode()
-    edit = toml_edits.put(text, CODEX, "new", {**ENTRY, "env": {"TOKEN": "hush", "MODE": "ro"}})
+    edit = toml_edits.insert_entry(text, CODEX, "new", {**ENTRY, "env": {"TOKEN": "hush", "MODE": "ro"}})
     return find_differences(CODEX, text, edit.text, (edit.start, edit.end), {"X:hush", "hush"})
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from servers.bundle.hosts import json_edits
 from servers.bundle.hosts.clients import Client, get_client
-from servers.bundle.hosts.json_edits import put, remove
+from servers.bundle.hosts.json_edits import insert_entry, remove_entry
 from servers.bundle.hosts.jsonc import parse
 from tests.servers.bundle.hosts.documents import Document, documents, go_in_order
 
@@ -27,8 +27,8 @@ def servers_of(text: bytes) -> Any:
 
 def put_and_remove(text: bytes, client: Client) -> bytes:
     """Returns the text with the entry, after a check that removal restores the text."""
-    edit = put(text, client, "new", ENTRY)
-    back, left = remove(edit.text, client, "new", {"new": edit.receipt})
+    edit = insert_entry(text, client, "new", ENTRY)
+    back, left = remove_entry(edit.text, client, "new", {"new": edit.receipt})
     assert back == text
     assert left == {}
     return edit.text
@@ -130,7 +130,7 @@ def test_entries_are_removable_in_any_order(document: Document, order: list[str]
 def test_removal_without_a_receipt_takes_only_the_entry(document: Document) -> None:
     before = document.value or {}
     for name in before.get("mcpServers", {}):
-        text, _ = remove(document.text, CURSOR, name, {})
+        text, _ = remove_entry(document.text, CURSOR, name, {})
         others = {other: entry for other, entry in before["mcpServers"].items() if other != name}
         assert value_of(text, CURSOR) == {**before, "mcpServers": others}
 
@@ -142,56 +142,56 @@ def test_removal_without_a_receipt_takes_a_comma() -> None:
         "c": '    "a": 1,\n    "b": 2 // b\n',
     }
     text = '{\n  "mcpServers": {\n    "a": 1,\n    "b": 2, // b\n    "c": 3\n  }\n}\n'
-    taken = {name: remove(text.encode(), CURSOR, name, {})[0].decode() for name in left}
+    taken = {name: remove_entry(text.encode(), CURSOR, name, {})[0].decode() for name in left}
     assert taken == {name: f'{{\n  "mcpServers": {{\n{rest}  }}\n}}\n' for name, rest in left.items()}
 
 
 def test_a_replaced_entry_keeps_its_position() -> None:
     text = b'{"servers": {"a": {"command": "x"}, "b": 1}}'
-    edit = put(text, CODE, "a", {"command": "y"})
+    edit = insert_entry(text, CODE, "a", {"command": "y"})
     assert edit.text == b'{"servers": {"a": {"command": "y"}, "b": 1}}'
 
 
 def test_an_updated_entry_is_removed_without_a_trace() -> None:
     text = b'{\n  "theme": 1\n}\n'
-    first = put(text, DESKTOP, "new", {"command": "x"})
-    second = put(first.text, DESKTOP, "new", ENTRY, first.receipt)
-    assert remove(second.text, DESKTOP, "new", {"new": second.receipt}) == (text, {})
+    first = insert_entry(text, DESKTOP, "new", {"command": "x"})
+    second = insert_entry(first.text, DESKTOP, "new", ENTRY, first.receipt)
+    assert remove_entry(second.text, DESKTOP, "new", {"new": second.receipt}) == (text, {})
 
 
 def test_the_layout_of_a_later_entry_stays() -> None:
     text = b'{\n  "mcpServers": {\n    "old": {}\n  }\n}'
-    first = put(text, DESKTOP, "new", ENTRY)
-    second = put(first.text, DESKTOP, "later", {"command": "x"})
+    first = insert_entry(text, DESKTOP, "new", ENTRY)
+    second = insert_entry(first.text, DESKTOP, "later", {"command": "x"})
     own = second.text.replace(b'{\n      "command": "x"\n    }', b'{"command":   "x"}')
-    left, _ = remove(own, DESKTOP, "new", {"new": first.receipt, "later": second.receipt})
+    left, _ = remove_entry(own, DESKTOP, "new", {"new": first.receipt, "later": second.receipt})
     assert left == b'{\n  "mcpServers": {\n    "old": {},\n    "later": {"command":   "x"}\n  }\n}'
 
 
 def test_keys_added_after_the_entry_stay() -> None:
-    edit = put(b"{}", DESKTOP, "new", ENTRY)
+    edit = insert_entry(b"{}", DESKTOP, "new", ENTRY)
     grown = edit.text.replace(b'"mcpServers"', b'"theme": 1,\n  "mcpServers"')
-    text, _ = remove(grown, DESKTOP, "new", {"new": edit.receipt})
+    text, _ = remove_entry(grown, DESKTOP, "new", {"new": edit.receipt})
     assert value_of(text, DESKTOP) == {"theme": 1}
 
 
 def test_a_key_with_a_new_comment_stays() -> None:
-    edit = put(b"{}", CURSOR, "new", ENTRY)
+    edit = insert_entry(b"{}", CURSOR, "new", ENTRY)
     grown = edit.text.replace(b'"new"', b'// mine\n    "new"')
-    text, _ = remove(grown, CURSOR, "new", {"new": edit.receipt})
+    text, _ = remove_entry(grown, CURSOR, "new", {"new": edit.receipt})
     assert b"// mine" in text
     assert value_of(text, CURSOR) == {"mcpServers": {}}
 
 
 def test_duplicate_keys_and_missing_entries_are_refused() -> None:
     with pytest.raises(ValueError, match="the key 'mcpServers' occurs twice"):
-        put(b'{"mcpServers": {}, "mcpServers": {}}', DESKTOP, "new", ENTRY)
+        insert_entry(b'{"mcpServers": {}, "mcpServers": {}}', DESKTOP, "new", ENTRY)
     with pytest.raises(ValueError, match="has no server 'new'"):
-        remove(b"{}", DESKTOP, "new", {})
+        remove_entry(b"{}", DESKTOP, "new", {})
 
 
 def test_javascript_syntax_outside_json_is_refused() -> None:
     texts = ['{"a": [,]}', '{"a": 1,,}', "{,}", "{} /* mine", "{} /*/", "{} // mine\u2028{}", "{'a': 1}"]
     for text in [*texts, '{"a": +1}', '{"a": 1\xa0}']:
         with pytest.raises(ValueError, match="is not JSON with comments: line 1, column "):
-            put(text.encode(), CURSOR, "new", ENTRY)
+            insert_entry(text.encode(), CURSOR, "new", ENTRY)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from servers.bundle.hosts import toml_edits
 from servers.bundle.hosts.clients import get_client
-from servers.bundle.hosts.toml_edits import put, remove
+from servers.bundle.hosts.toml_edits import insert_entry, remove_entry
 from tests.servers.bundle.hosts.documents import Document, go_in_order, plain
 from tests.servers.bundle.hosts.toml_documents import toml_documents
 
@@ -24,8 +24,8 @@ def servers_of(text: bytes) -> Any:
 
 def put_and_remove(text: bytes) -> bytes:
     """Returns the text with the entry, after a check that removal restores the text."""
-    edit = put(text, CODEX, "new", ENTRY)
-    assert remove(edit.text, CODEX, "new", {"new": edit.receipt}) == (text, {})
+    edit = insert_entry(text, CODEX, "new", ENTRY)
+    assert remove_entry(edit.text, CODEX, "new", {"new": edit.receipt}) == (text, {})
     assert edit.text[edit.start : edit.end].startswith(b"[mcp_servers.new]")
     return edit.text
 
@@ -98,7 +98,7 @@ def test_removal_without_a_receipt_takes_only_the_entry(document: Document) -> N
     before = servers_of(document.text) if isinstance((document.value or {}).get("mcp_servers", {}), dict) else {}
     for name in before:
         try:
-            text, _ = remove(document.text, CODEX, name, {})
+            text, _ = remove_entry(document.text, CODEX, name, {})
         except ValueError as refused:
             assert "by hand" in str(refused)  # noqa: PT017 - it may be one that has no table
         else:
@@ -122,14 +122,14 @@ K = "V"
 
 
 def test_removal_takes_an_empty_line_and_leaves_comments() -> None:
-    text, _ = remove(OWN.encode(), CODEX, "new", {})
+    text, _ = remove_entry(OWN.encode(), CODEX, "new", {})
     assert text.decode() == (
         '# about the other\n[mcp_servers.other]\ncommand = "x"\n\n# about mine\n# behind\n[last]\n'
     )
 
 
 def test_a_replaced_entry_keeps_its_position() -> None:
-    edit = put(OWN.encode(), CODEX, "new", {"command": "z"})
+    edit = insert_entry(OWN.encode(), CODEX, "new", {"command": "z"})
     assert edit.text.decode() == (
         '# about the other\n[mcp_servers.other]\ncommand = "x"\n\n# about mine\n'
         '[mcp_servers.new]\ncommand = "z"\n# behind\n[last]\n'
@@ -138,15 +138,15 @@ def test_a_replaced_entry_keeps_its_position() -> None:
 
 def test_an_updated_entry_is_removed_without_a_trace() -> None:
     text = b"a = 1"
-    first = put(text, CODEX, "new", {"command": "x"})
-    second = put(first.text, CODEX, "new", ENTRY, first.receipt)
-    assert remove(second.text, CODEX, "new", {"new": second.receipt}) == (text, {})
+    first = insert_entry(text, CODEX, "new", {"command": "x"})
+    second = insert_entry(first.text, CODEX, "new", ENTRY, first.receipt)
+    assert remove_entry(second.text, CODEX, "new", {"new": second.receipt}) == (text, {})
 
 
 def test_text_added_after_the_entry_stays() -> None:
-    edit = put(b"a = 1\n", CODEX, "new", ENTRY)
+    edit = insert_entry(b"a = 1\n", CODEX, "new", ENTRY)
     grown = edit.text + b'\n[projects."/work"]\ntrust_level = "trusted"\n'
-    text, _ = remove(grown, CODEX, "new", {"new": edit.receipt})
+    text, _ = remove_entry(grown, CODEX, "new", {"new": edit.receipt})
     assert text == b'a = 1\n\n[projects."/work"]\ntrust_level = "trusted"\n'
 
 
@@ -158,6 +158,6 @@ def test_servers_outside_separate_tables_are_refused() -> None:
     }
     for text, reason in reasons.items():
         with pytest.raises(ValueError, match=re.escape(reason)):
-            put(text, CODEX, "new", ENTRY)
+            insert_entry(text, CODEX, "new", ENTRY)
     with pytest.raises(ValueError, match="has no server 'new'"):
-        remove(b"", CODEX, "new", {})
+        remove_entry(b"", CODEX, "new", {})

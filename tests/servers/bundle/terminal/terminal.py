@@ -53,9 +53,9 @@ class Terminal:
             assert time.monotonic() < deadline, f"it does not end:\n{self.shown}"
         return self._process.wait(SECONDS)
 
-    def _read(self, seconds: float) -> bool:
+    def _read(self, time_limit: float) -> bool:
         """Reads the available output; returns False at the end."""
-        if not select.select([self._fd], [], [], seconds)[0]:
+        if not select.select([self._fd], [], [], time_limit)[0]:
             return self._process.poll() is None
         try:
             part = os.read(self._fd, 65_536)

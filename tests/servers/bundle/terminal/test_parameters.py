@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from servers.bundle.terminal.endings import Misuse
+from servers.bundle.terminal.exit_codes import Misuse
 from servers.bundle.terminal.parameters import parameters_of, read_arguments
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from servers.bundle.hosts.clients import get_client
 from servers.bundle.hosts.variables import Variables
-from servers.bundle.terminal.endings import Misuse
+from servers.bundle.terminal.exit_codes import Misuse
 from servers.bundle.terminal.targets import ServerChoice, Target, find_target
 from servers.common.machine import this_machine
 

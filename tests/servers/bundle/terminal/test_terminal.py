@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from servers.bundle.program import main
-from servers.bundle.terminal.showing import Piece
+from servers.bundle.terminal.display import Piece
 from tests.servers.bundle.refusals import exit_code, refused
 
 SERVER = ["--", sys.executable, "-I", "-S", str(Path(__file__).parents[1] / "tiny.py")]

@@ -1,4 +1,4 @@
-"""`watch`: print the changes at a server as they happen."""
+"""Prints changes at a server as they happen, for the command `watch`."""
 
 import json
 import os
@@ -13,16 +13,17 @@ from shared.client.client import Client
 from shared.client.connection.changes import Change
 from shared.text import is_unicode
 
-from .endings import DONE, REFUSED, Misuse
+from .display import write_text
+from .exit_codes import DONE, REFUSED, Misuse
 from .session import Session
-from .showing import write_text
 
 _LISTS = ("tools", "prompts", "resources")
 
 
 async def watch(client: Client, options: Namespace, session: Session) -> int:
-    """Print every change of `options.uris`, or of the lists if there are no URIs, until cancelled or until the server
-    ends the stream. Raises Misuse if the server reports no changes, and the same errors as a request."""
+    """Print each change of the resources `options.uris`, or of the lists if that is empty, until this is cancelled or
+    the server ends the stream. Return the exit code. Raises Misuse if the server does not report such changes, and
+    the same errors as a request."""
     uris: list[str] = options.uris
     capabilities = client.server.capabilities
     supported = {name: value for name, value in capabilities.items() if isinstance(value, dict)}
@@ -50,23 +51,23 @@ async def watch(client: Client, options: Namespace, session: Session) -> int:
 
 
 def describe(change: Change) -> str:
-    """Return a change as one line."""
+    """Return the description of a change, as one line."""
     if change.kind == "missed":
         return "missed: the connection was lost, and anything may have changed"
     if change.kind == "resource":
-        # A URI with a line break would forge another line.
+        # A line break in a URI could forge another line of the output.
         return f"changed {' '.join(change.uri.split()) if change.uri else ''}"
     return f"changed: the list of {change.kind}"
 
 
 async def _run_command(command: str, change: Change, session: Session) -> None:
-    """Run a command of the user for one change."""
+    """Run the command of `--exec` for one change."""
     uri = change.uri or ""
     if not is_unicode(uri) or "\0" in uri:
         session.say("--exec: not run for a URI that an environment variable can't contain")
         return
-    # Data from the server is only in the environment, which sh does not interpret as commands. cmd.exe would, so on
-    # Windows no shell is used.
+    # Data of the server is only in environment variables, whose values sh does not execute. cmd.exe might, so no
+    # shell is used on Windows.
     words = shlex.split(command, posix=False) if os.name == "nt" else ["/bin/sh", "-c", command]
     env = {**os.environ, "WATCH_KIND": change.kind, "WATCH_URI": uri}
     try:

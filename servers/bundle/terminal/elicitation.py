@@ -1,6 +1,6 @@
-"""A server's questions to the user on the terminal: forms field by field, and links to visit.
+"""Elicitation on the terminal: asks the user for the fields of a form, one after another, or to visit a link.
 
-Without a terminal, the answer is no. Sampling and roots are not supported.
+Without a terminal, such requests of the server are declined. Sampling and roots are not supported.
 """
 
 import textwrap
@@ -16,14 +16,14 @@ from shared.protocol.types.client import ElicitResult
 from shared.protocol.types.elicitation import ElicitForm, ElicitUrl
 from shared.text import plain
 
-from .endings import Misuse
+from .display import remove_controls
+from .exit_codes import Misuse
 from .line_input import ask, has_terminal, write_line
 from .parameters import Parameter, as_text, parameters_of
 from .session import Session
-from .showing import remove_controls
 
 Pause = Callable[[], AbstractContextManager[None]]
-"""Keeps the terminal free of other output during a block."""
+"""Hides other output, such as a progress bar, during a block."""
 
 _BOUNDS = (("minimum", "from"), ("maximum", "to"), ("minLength", "at least"), ("maxLength", "at most"))
 
@@ -33,7 +33,7 @@ class _Declined(Exception):
 
 
 def interactive_options(session: Session, pause: Pause = nullcontext) -> ClientOptions:
-    """Return the options of a client that asks the user the server's questions."""
+    """Return the options of a client that asks the user what the server requests."""
 
     def log(level: str, _: str | None, data: Any) -> None:
         session.say(f"{level}: {as_text(data)}")
@@ -55,7 +55,7 @@ async def _elicit(session: Session, pause: Pause, request: ElicitForm | ElicitUr
         write_line(f"The server asks: {remove_controls(request.message)}")
         try:
             if isinstance(request, ElicitUrl):
-                # The link is not opened here, since opening it may be harmful.
+                # The link may be harmful, so the user has to open it.
                 write_line(f"  {plain(request.url)}\nOpen it in a browser where you trust it.")
                 await _agree("Continue?")
                 return ElicitResult(action="accept")
@@ -66,17 +66,17 @@ async def _elicit(session: Session, pause: Pause, request: ElicitForm | ElicitUr
 
 
 async def _agree(question: str) -> None:
-    """Ask for a yes. Raises _Declined for any other answer."""
+    """Ask the user a question. Raises _Declined for any answer except yes."""
     if (await ask(f"{question} [y/N] ") or "").lower() not in ("y", "yes"):
         raise _Declined
 
 
 async def fill_in(schema: Any) -> dict[str, Any]:
-    """Return the user's input for a form. Raises _Declined."""
+    """Ask the user for each field of a form; return the values by name. Raises _Declined if the user declines."""
     content: dict[str, Any] = {}
     parameters = parameters_of(schema)
     if not parameters:
-        # A form without fields asks for consent alone: without a question here, every act would be agreed to.
+        # A form without fields only asks for consent, which the user has to give.
         await _agree("Agree?")
         return content
     write_line("(an empty line takes the value in brackets, or none; Ctrl+D declines)")
@@ -88,7 +88,7 @@ async def fill_in(schema: Any) -> dict[str, Any]:
 
 
 async def _ask_for(parameter: Parameter) -> Any:
-    """Ask for one field; return None if it is left out."""
+    """Ask the user for one field and return its value; None if the user leaves it out. Raises _Declined."""
     many = parameter.items if "array" in parameter.types else None
     described = parameter.description and parameter.description != parameter.name
     label = f"{parameter.name}: {parameter.description}" if described else parameter.name
@@ -133,7 +133,8 @@ def _hint(parameter: Parameter, many: Parameter | None) -> str:
 
 
 def _choose(parameter: Parameter, text: str) -> Any:
-    """Return the choice by its number or its title, or the value of the text for the field. Raises Misuse."""
+    """Return the choice whose number or title is `text`, or else the value of `text` for the parameter. Raises
+    Misuse."""
     if text.isdecimal() and 1 <= int(text) <= len(parameter.titles):
         return parameter.choices[int(text) - 1]
     if text in parameter.titles:
@@ -144,7 +145,8 @@ def _choose(parameter: Parameter, text: str) -> Any:
 
 
 def _check(parameter: Parameter, value: Any) -> Any:
-    """Return the value if the server would accept it: an invalid form would end the call. Raises Misuse."""
+    """Return the value if it is valid, since an invalid form would make the call fail. Raises Misuse with the
+    reason."""
     try:
         fault = CheckedSchema(dict(parameter.schema), form=True).find_error(value)
     except UnusableSchema:

@@ -1,7 +1,7 @@
-"""Display of a server's answer, and its storage with `--out FILE`.
+"""Prints an answer of a server, and saves it for `--out FILE`.
 
-It is untrusted text, so nothing in it may control the terminal. A pipe gets it unchanged, with a line break at the
-end if that is missing.
+The answer is untrusted text, so nothing in it may control the terminal. If stdout is not a terminal, the text is
+written unchanged, with a line break at the end if that is missing.
 """
 
 import base64
@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 from shared.text import join_lines, plain
 
-from .endings import Misuse
+from .exit_codes import Misuse
 
 
 class Piece(NamedTuple):
-    """A part of an answer: a `text`, or binary `data`."""
+    """A part of an answer: `text`, or binary `data`."""
 
     text: str = ""
     data: bytes | None = None
@@ -27,14 +27,14 @@ class Piece(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """Its form on a terminal."""
+        """The text that is printed for this part."""
         if self.data is None:
             return self.text
         return f"[{join_lines(self.mime) or 'binary'}, {len(self.data):,} bytes; --out FILE saves it]"
 
 
 def pieces_of(content: Any) -> list[Piece]:
-    """Return the parts of the result of a tool or a prompt."""
+    """Return the parts of `content`, in the result of a tool or in a message of a prompt."""
     pieces: list[Piece] = []
     for block in records_of(content if isinstance(content, list) else [content]):
         match block.get("type"):
@@ -53,35 +53,37 @@ def pieces_of(content: Any) -> list[Piece]:
 
 
 def pieces_of_contents(contents: Any) -> list[Piece]:
-    """Return the parts of the result of reading a resource."""
+    """Return the parts of `contents`, in the result of reading a resource."""
     return [_resource_piece(contents_item) for contents_item in records_of(contents)]
 
 
 def show(pieces: Sequence[Piece], *, as_error: bool = False) -> None:
-    """Print the parts, each on a new line; binary data is only described."""
+    """Print the parts, each on a new line, to stdout or, with `as_error`, to stderr. Binary data is only
+    described."""
     for piece in pieces:
         text = piece.shown
         write_text(text if text.endswith("\n") or not text else f"{text}\n", sys.stderr if as_error else sys.stdout)
 
 
 def write_text(text: str, stream: Any = None) -> None:
-    """Write text from the server to stdout, or to another stream. Raises Misuse if it can't be written."""
+    """Write text of the server to stdout, or to `stream`. Raises Misuse if it can't be written."""
     out = stream or sys.stdout
-    with writing(out):
+    with flush_output(out):
         out.write(remove_controls(text) if out.isatty() else text)
 
 
 def write_bytes(data: bytes) -> None:
-    """Write binary data to a pipe or a file. Raises Misuse if it can't be written."""
-    with writing(sys.stdout):
+    """Write binary data to stdout, which is a pipe or a file. Raises Misuse if it can't be written."""
+    with flush_output(sys.stdout):
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
 
 
 @contextmanager
-def writing(stream: Any) -> Iterator[None]:
-    """Flush the output of the block. Raises Misuse for a full disk and similar errors, which do not concern the
-    connection, and BrokenPipeError if the reader has closed the pipe."""
+def flush_output(stream: Any) -> Iterator[None]:
+    """Flush `stream` after the block, which writes to it. Translates a full disk and similar errors to Misuse, so
+    that they are not mistaken for errors of the connection. Raises BrokenPipeError if the reader has closed the
+    pipe."""
     try:
         yield
         stream.flush()
@@ -92,7 +94,7 @@ def writing(stream: Any) -> Iterator[None]:
 
 
 def check_output_path(path: Path | None) -> None:
-    """Check that a file can be saved at the path, before any other work. Raises Misuse."""
+    """Raise Misuse if no file can be saved at `path`, so that a mistake is noticed before the call."""
     if path is not None and path.is_dir():
         raise Misuse(f"--out: {path} is a directory")
     if path is not None and not path.parent.is_dir():
@@ -100,7 +102,8 @@ def check_output_path(path: Path | None) -> None:
 
 
 def save(pieces: Sequence[Piece], path: Path, say: Callable[[str], None]) -> None:
-    """Write the first to `path`, and each other next to it, with a number before the suffix. Raises Misuse."""
+    """Write the first part to `path`, and the others to files next to it with a number before the suffix. Raises
+    Misuse if one can't be written."""
     for number, piece in enumerate(pieces, 1):
         target = path if number == 1 else path.with_stem(f"{path.stem}-{number}")
         content = piece.text.encode("utf-8", "surrogatepass") if piece.data is None else piece.data
@@ -112,19 +115,20 @@ def save(pieces: Sequence[Piece], path: Path, say: Callable[[str], None]) -> Non
 
 
 def remove_controls(text: str) -> str:
-    """Return the text with its line breaks, and without control characters."""
+    """Return the text without control characters, except line breaks."""
     return "\n".join(plain(line.expandtabs()) for line in text.replace("\r\n", "\n").split("\n"))
 
 
 def write_json(value: Any) -> None:
-    """Write one JSON text, in ASCII, which every encoding supports and which can't control a terminal. Raises Misuse
-    if it can't be written."""
-    with writing(sys.stdout):
+    """Write `value` as JSON, in ASCII, so that it fits any encoding and can't control the terminal. Raises Misuse if
+    it can't be written."""
+    with flush_output(sys.stdout):
         sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
 def records_of(value: Any) -> list[dict[str, Any]]:
-    """Return the objects in a list from a server; other items are ignored."""
+    """Return the JSON objects in a list of the server. Other items are ignored; anything else counts as an empty
+    list."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 

@@ -1,4 +1,4 @@
-"""Signals that wake the event loop, whenever they arrive."""
+"""Makes signals wake the event loop, at whatever moment they arrive."""
 
 import asyncio
 import os
@@ -13,13 +13,14 @@ _BYTES = 4096
 
 @contextmanager
 def wake_on_signals() -> Iterator[None]:
-    """Wake the event loop with every signal that arrives in the block."""
+    """During the block, each signal wakes the event loop, so that its handler runs at once."""
     if os.name == "nt" or current_thread() is not main_thread():  # Python handles signals in the main thread only
         yield
         return
-    # Python runs a handler between two bytecodes. A signal that arrives after the last of them, just before the loop
-    # calls `select`, would not be handled until the next event, which may never come. So each signal writes a byte
-    # that the loop waits for (`signal.set_wakeup_fd`). On Windows the loop does this itself.
+    # Python runs the handler of a signal between two bytecodes. If a signal arrives after the last bytecode before
+    # the loop calls `select`, its handler does not run until the next event, which may never come. So each signal
+    # writes a byte to a socket on which the loop waits (`signal.set_wakeup_fd`). On Windows, the loop does this
+    # itself.
     loop = asyncio.get_running_loop()
     reader, writer = socket.socketpair()
     with reader, writer:
