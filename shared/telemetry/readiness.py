@@ -28,7 +28,7 @@ class Phase(Enum):
     STARTING = "starting"
     READY = "ready"
     DEGRADED = "degraded"
-    """The server accepts requests, but its check has found that it can't do its work."""
+    """The server runs, but a check has found that it can't do its work."""
     FAILED = "failed"
     STOPPED = "stopped"
 

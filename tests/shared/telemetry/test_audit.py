@@ -451,11 +451,15 @@ async def test_with_required_lines_calls_get_503_until_the_lines_are_written() -
         assert await ask(site, "tools/call", echo("x")) == 200
         for _ in range(3):
             assert await ask(site, "tools/call", echo("x")) == 503
+        not_ready = await site.client.get("/readyz")
         disk.is_full = False
         assert await ask(site, "tools/call", echo("x")) == 503
         disk.now += 1
         assert await ask(site, "tools/call", echo("y")) == 200
+        assert (await site.client.get("/readyz")).status_code == 200
     assert len(disk.lines) == 2
+    assert not_ready.status_code == 503
+    assert not_ready.json()["servers"]["sample"]["reason"].startswith("the audit log can't be written")
 
 
 async def test_with_required_lines_calls_of_a_websocket_get_an_error() -> None:

@@ -120,7 +120,10 @@ class Mount:
         """Return the current state of the server, within two seconds. Never raises."""
         if not self.is_alone:
             server_name.set(self.name)
-        return await self.readiness.state()
+        state = await self.readiness.state()
+        if state.phase is Phase.READY and self.audit is not None and self.audit.is_blocked:
+            return State(Phase.DEGRADED, "the audit log can't be written, so no requests are accepted")
+        return state
 
     def figures(self) -> Figures:
         """Return the current counts of the server."""
