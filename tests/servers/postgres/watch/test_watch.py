@@ -15,6 +15,7 @@ from servers.postgres.commits import Commit, CommitCallback, ignore_commit
 from servers.postgres.engine.deadline import Limits
 from servers.postgres.engine.link import Link, open_link
 from servers.postgres.engine.target import parse_target
+from servers.postgres.watch import watched_database
 from servers.postgres.watch.watch import Watch
 from tests.postgres_server import PostgresServer, short_folder
 from tests.servers.postgres.databases import Database
@@ -236,6 +237,35 @@ async def test_after_a_restart_everything_is_updated_once_and_watched_again(
         await to_thread.run_sync(stopped_server.restart)
         assert await watched.next_updates(2) == [CATEGORY, REVIEW]
         await to_thread.run_sync(stopped_server.run, "INSERT INTO review VALUES (1)")
+        assert await watched.next_updates() == [REVIEW]
+
+
+@pytest.mark.slow
+async def test_rows_changed_while_the_listening_connection_was_lost_update_the_table(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Impatient:
+        """Listens again before the next check, which would find the change without notifications."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(anyio, name)
+
+        async def sleep(self, _: float) -> None:
+            await anyio.lowlevel.checkpoint()
+
+    async with watching(database.owner, REVIEW, triggers=True) as watched:
+        await watched.wait_for_triggers()
+        connect = watched.source.connect
+
+        async def change_and_connect() -> Any:
+            await run_in_another_session(database, INSERT)
+            return await connect()
+
+        monkeypatch.setattr(watched.source, "connect", change_and_connect)
+        monkeypatch.setattr(watched_database, "anyio", Impatient())
+        listening = "datname = current_database() AND query ILIKE 'listen%'"
+        end = f"SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity WHERE {listening}"
+        assert await to_thread.run_sync(database.run, end) == [(True,)]
         assert await watched.next_updates() == [REVIEW]
 
 
