@@ -22,7 +22,7 @@ from typing import Any, Protocol
 
 from ..jsonrpc import Failure, Malformed, Message
 
-__all__ = ["CLIENT_DIALECTS", "SEMANTIC_VERSION", "Dialect", "client_dialect", "find_dialect"]
+__all__ = ["CLIENT_DIALECTS", "SEMANTIC_VERSION", "DialectConnection", "client_dialect", "find_dialect"]
 
 CLIENT_DIALECTS = ("000", "002")
 """The numbers of the documents that a client can follow."""
