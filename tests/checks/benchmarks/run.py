@@ -48,7 +48,7 @@ from tests.checks.benchmarks.fetch_rows import (
 from tests.checks.benchmarks.files_rows import content_rows, huge_row, notice_rows, text_rows, tree_rows
 from tests.checks.benchmarks.http_rows import growth_rows, guarded_row, http_rows, idle_rows
 from tests.checks.benchmarks.machine import describe
-from tests.checks.benchmarks.peers import FLOOR, GO, NPM, BUNDLE_PACKAGE, OURS_SHARED, OURS_WIDE, RG, ROOT, SDK
+from tests.checks.benchmarks.peers import BUNDLE_PACKAGE, FLOOR, GO, NPM, OURS_SHARED, OURS_WIDE, RG, ROOT, SDK
 from tests.checks.benchmarks.prompts_library import make_library
 from tests.checks.benchmarks.prompts_rows import get_row, library_rows, told_row
 from tests.checks.benchmarks.report import table

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from tests.checks.interop.gateway.columns import NAMES, Column, columns, drive
-from tests.checks.interop.gateway.ways import DIRECT, OTHERS, BUNDLE_PACKAGE
+from tests.checks.interop.gateway.ways import BUNDLE_PACKAGE, DIRECT, OTHERS
 from tests.npm import Unavailable
 
 pytestmark = [pytest.mark.timeout(600)]
