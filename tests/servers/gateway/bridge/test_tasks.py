@@ -206,7 +206,7 @@ async def test_the_ttl_of_a_task_is_forwarded() -> None:
         await peer.request("tools/call", {"name": "work", "arguments": {}, "task": {"ttl": 90_000}})
         await work.began.wait()
         there = behind.running.opened[TASKS]
-        [task] = [await there.store.get(id_) for id_ in there.at_work]
+        [task] = [await there.store.get(id_) for id_ in there.local_tasks]
         assert task.seconds == 90
 
 

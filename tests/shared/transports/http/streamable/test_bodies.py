@@ -44,7 +44,7 @@ async def test_a_body_takes_memory_until_it_is_decoded(monkeypatch: pytest.Monke
 
     async def read() -> None:
         http: Any = SimpleNamespace(
-            headers=Headers({}), client="a", receive=receive, reply=SimpleNamespace(unspent=0)
+            headers=Headers({}), client="a", receive=receive, reply=SimpleNamespace(unreported_bytes=0)
         )
         results.append(await bodies.read(http, decode))
 
