@@ -37,11 +37,12 @@ class StaticTokens:
 
     def owner_of(self, token: str) -> Principal | None:
         """Return the owner of this token; None if it is unknown."""
-        digest = sha256(token.encode()).digest()
-        # All digests are compared, so that the time reveals nothing about the tokens.
-        matching = [stored_digest for stored_digest in self._principals if hmac.compare_digest(stored_digest, digest)]
-        if matching:
-            return self._principals[matching[0]]
+        if self._principals:
+            digest = sha256(token.encode()).digest()
+            # All digests are compared, so that the time reveals nothing about the tokens.
+            matching = [stored for stored in self._principals if hmac.compare_digest(stored, digest)]
+            if matching:
+                return self._principals[matching[0]]
         for file in self._files:
             owner = file.owner_of(token)
             if owner is not None:

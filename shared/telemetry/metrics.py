@@ -202,11 +202,9 @@ class Meter:
                 self._record_answers(item.message)
 
     def _record_answers(self, message: Message) -> None:
-        if isinstance(message, Batch):
-            for item in message.messages:
-                self._record_answers(item)
-        elif isinstance(message, Response | Failure) and message.id is not None:
-            entry = self._pop_request(message.id)
+        # Nearly every message is an answer; a union of classes would be created for each.
+        if isinstance(message, (Response, Failure)):
+            entry = None if message.id is None else self._pop_request(message.id)
             if entry is not None:
                 series, started = entry
                 seconds = perf_counter() - started
@@ -215,6 +213,9 @@ class Meter:
                     self._metrics.on_answered(series.labels, seconds)
                 if isinstance(message, Response):
                     self._metrics.learn_tools(series, message)
+        elif isinstance(message, Batch):
+            for item in message.messages:
+                self._record_answers(item)
 
     def _pop_request(self, id: RequestId) -> tuple[Series, float] | None:
         if self._in_progress is None:

@@ -33,16 +33,19 @@ class HeaderArguments:
         """Return the arguments of the tool `name` that headers repeat; empty if the tool is unknown, or hidden from
         `principal`."""
         running = self._running.parts.for_principal(principal)
-        for extension in running.extensions:
-            if extension.hides_tool is not None and extension.hides_tool(running, principal, name):
-                return ()
         try:
             tool = running.features.tools.find(name, running.settings)
         except McpError:
-            return self._listed.get(name, ())
-        parameters = self._own.get(tool)
-        if parameters is None:
-            parameters = self._own[tool] = tuple(parameter_headers(tool.entry["inputSchema"]))
+            parameters = self._listed.get(name, ())
+        else:
+            known = self._own.get(tool)
+            if known is None:
+                known = self._own[tool] = tuple(parameter_headers(tool.entry["inputSchema"]))
+            parameters = known
+        # Few tools have such arguments, so only those are looked up among the hidden ones.
+        for extension in running.extensions if parameters else ():
+            if extension.hides_tool is not None and extension.hides_tool(running, principal, name):
+                return ()
         return parameters
 
     def learn(self, result: dict[str, Any]) -> None:
