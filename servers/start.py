@@ -7,7 +7,9 @@ are used, and classes of libraries are defined in a cheaper way. This module its
 """
 
 import gc
+import os
 import sys
+from contextlib import ExitStack
 from importlib import import_module
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -15,10 +17,14 @@ from typing import Any, NoReturn
 
 _UNUSED = (
     "importlib.metadata",  # with `email` and `zipfile` it takes 2.4 MiB, 2.0 MiB of them private
+    "json",  # pydantic reads and writes the messages
+    "platform",  # it compiles eleven regular expressions
+    "zoneinfo",  # it loads the configuration with which Python was built
     "locale",  # 0.2 MiB, of which `subprocess` uses one function
     "anyio.from_thread",
     "asyncio.staggered",
     "asyncio.trsock",
+    f"{__package__}.common.images",  # it loads zlib
     f"{__package__}.filesystem.features.consent",
 )
 """Modules that are imported early, but used late or never. (In a wheel, this package has another name.)"""
@@ -28,8 +34,8 @@ _CALLED = (
 )
 """Packages whose modules only calls use. Importing them would take 6 % of the time of a start, and 1.1 MiB."""
 
-_OF_BACKEND = ("anyio.streams.memory", "anyio.streams.stapled")
-"""Modules with dataclasses that anyio imports when it starts an event loop."""
+_LIBRARIES = ("uuid", "anyio.streams.tls", "anyio.streams.memory", "anyio.streams.stapled")
+"""Modules that pydantic imports for its first model, and anyio when it starts an event loop."""
 
 
 def start(package: str, *, epilog: str = "") -> NoReturn:
@@ -40,9 +46,15 @@ def start(package: str, *, epilog: str = "") -> NoReturn:
     # instructions of a start.
     gc.disable()
     make_modules_lazy()
+    from shared.lazy_classes import lazy_dataclasses
     from shared.program.run import run
 
-    sys.exit(run(import_module(f"{package}.server").app, epilog=epilog))
+    with lazy_dataclasses():
+        import_module("anyio._backends._asyncio")  # `anyio.run` imports it
+    app = import_module(f"{package}.server").app
+    # The names of all files in the folders of imported modules take 0.5 MB, and later imports need few of them.
+    sys.path_importer_cache.clear()
+    sys.exit(run(app, epilog=epilog))
 
 
 def make_modules_lazy() -> None:
@@ -56,21 +68,30 @@ def make_modules_lazy() -> None:
     if finder in sys.meta_path:
         return
     sys.meta_path.insert(0, finder)
-    with plain_typed_dicts():
-        import_module("pydantic_core")
-    with lazy_dataclasses():
-        # anyio 4.16 imports this class by its name, and uses it only as a type annotation.
-        with preset_attribute("ssl", "SSLContext", Any):
-            import_module("anyio.streams.tls")
-        for module in _OF_BACKEND:
+    with plain_typed_dicts(), lazy_dataclasses(), ExitStack() as stack:
+        for name, attribute, value in (
+            ("platform", "system", _system),  # all that `uuid` uses of it
+            # No model of the bundle has time zones.
+            ("zoneinfo", "ZoneInfo", type("ZoneInfo", (), {})),
+            ("zoneinfo", "ZoneInfoNotFoundError", KeyError),
+            # anyio 4.16 imports this class by its name, and uses it only as a type annotation.
+            ("ssl", "SSLContext", Any),
+            # For its first model, pydantic looks for plugins in the metadata of all installed packages. That takes
+            # long, and a plugin, which another program may need, would slow down each message. So it finds none, and
+            # remembers that.
+            ("importlib.metadata", "entry_points", lambda group: ()),
+        ):
+            stack.enter_context(preset_attribute(name, attribute, value))
+        for module in _LIBRARIES:
             import_module(module)
-        # For its first model, pydantic looks for plugins in the metadata of all installed packages. That takes long,
-        # and a plugin, which another program may need, would slow down each message. So it finds none, and remembers
-        # that.
-        with preset_attribute("importlib.metadata", "entry_points", lambda group: ()):
-            from pydantic import create_model
+        from pydantic import create_model
 
-            create_model("First")
+        create_model("First")
+
+
+def _system() -> str:
+    """Return what `platform.system()` returns."""
+    return os.uname().sysname if hasattr(os, "uname") else "Windows"
 
 
 def refuse_foreign() -> None:

@@ -1,13 +1,14 @@
-"""Cheaper definitions of the classes of libraries. A program defines all of them when it starts, but uses few.
+"""Cheaper definitions of classes. A program defines all of them when it starts, but uses few.
 
-`dataclass` compiles the methods of a class from text, and pydantic and anyio have 60 such classes. Only type checkers
-read the 88 `TypedDict`s of `pydantic_core`. Together these definitions took 14 % of the time to start a server.
+`dataclass` compiles the methods of a class from text, and a server on stdio has 150 such classes. Only type checkers
+read the 100 `TypedDict`s of pydantic. Together these definitions took 20 % of the time to start a server.
 """
 
 import dataclasses
 import typing
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import MISSING
 from functools import partial
 from threading import RLock
 from typing import Any
@@ -16,6 +17,50 @@ import typing_extensions
 
 _dataclass = dataclasses.dataclass
 _lock = RLock()
+_BEFORE_COMPILING = 20
+"""The instances of a class that are created before its constructor is compiled, which takes as long as setting the
+fields of about so many. While a server starts, it creates fewer of most classes."""
+
+
+def add_constructor(cls: Any) -> None:
+    """Give a data class that was defined without a constructor one that is only compiled if it is called often."""
+    left = _BEFORE_COMPILING
+
+    def __init__(self: Any, /, *values: Any, **named: Any) -> None:  # noqa: N807
+        nonlocal left
+        left -= 1
+        if left < 0 or not _set_fields(cls, self, values, named):
+            # `dataclass` compiles the same constructor for a subclass without fields of its own.
+            subclass: Any = type(cls.__name__, (cls,), {"__doc__": "none", "__qualname__": cls.__qualname__})
+            cls.__init__ = _dataclass(subclass, frozen=cls.__dataclass_params__.frozen, eq=False, repr=False).__init__
+            cls.__init__(self, *values, **named)
+
+    cls.__init__ = __init__
+
+
+def _set_fields(cls: Any, instance: Any, values: tuple[Any, ...], named: dict[str, Any]) -> bool:
+    """Set the fields of a new instance of `cls`. Return False if the arguments don't fit."""
+    fields = dataclasses.fields(cls)
+    names = [about.name for about in fields if about.init and not about.kw_only]
+    has_others = len(fields) < len(cls.__dataclass_fields__)  # such as arguments for `__post_init__`
+    if has_others or len(values) > len(names) or not named.keys().isdisjoint(names[: len(values)]):
+        return False
+    given = {**named, **dict(zip(names, values, strict=False))}
+    for about in fields:
+        if about.init and about.name in given:
+            value = given.pop(about.name)
+        elif about.default is not MISSING:
+            value = about.default
+        elif about.default_factory is not MISSING:
+            value = about.default_factory()
+        else:
+            return False
+        object.__setattr__(instance, about.name, value)
+    if given:
+        return False
+    if hasattr(instance, "__post_init__"):
+        instance.__post_init__()
+    return True
 
 
 @contextmanager
@@ -24,7 +69,7 @@ def lazy_dataclasses() -> Iterator[None]:
     instance is created, or when their fields are read.
 
     These classes have no slots, which can't be added to an existing class, and share the methods that are rarely
-    called.
+    called. The fields of frozen ones can be set, since the methods that prevent it would be compiled for each class.
     """
     with _replaced(dataclasses, "dataclass", _lazy_dataclass):
         yield
@@ -32,9 +77,8 @@ def lazy_dataclasses() -> Iterator[None]:
 
 @contextmanager
 def plain_typed_dicts() -> Iterator[None]:
-    """Make the `TypedDict`s of modules that are imported in the block plain subclasses of `dict`, without
-    annotations."""
-    plain = _PlainTypedDict()
+    """Make the `TypedDict`s of modules that are imported in the block plain functions that create a `dict`."""
+    plain = _PlainTypedDict({})
     with _replaced(typing, "TypedDict", plain), _replaced(typing_extensions, "TypedDict", plain):
         yield
 
@@ -49,25 +93,47 @@ def _replaced(module: object, name: str, value: object) -> Iterator[None]:
         setattr(module, name, before)
 
 
-class _PlainDict(dict[str, Any]):
-    def __init_subclass__(cls, **_: Any) -> None:
-        super().__init_subclass__()
+class _Plain:
+    """A `TypedDict` that is defined cheaply: it is called to create a dict, and can be a base of others."""
 
+    def __init__(self, annotations: Any) -> None:
+        self.__annotations__ = annotations
 
-class _PlainTypedDict:
-    """A replacement for `TypedDict`, which can be a base of a class, or called as a function."""
+    def __call__(self, *items: Any, **more_items: Any) -> dict[str, Any]:
+        return dict(*items, **more_items)
 
     def __mro_entries__(self, _bases: tuple[Any, ...]) -> tuple[type, ...]:
-        return (_PlainDict,)
+        return (_BASE,)
 
-    def __call__(self, name: str, *_: Any, **__: Any) -> type:
-        return type(name, (_PlainDict,), {})
+    def __or__(self, other: Any) -> Any:
+        return Any
+
+    __ror__ = __or__
+
+
+class _PlainTypedDict(_Plain):
+    """A replacement for `TypedDict`, which can be a base of a class, or called as a function."""
+
+    def __call__(self, _name: str, keys: Any, **_: Any) -> Any:
+        return _Plain(keys)
+
+
+class _PlainMeta(type):
+    """Creates no class for a definition."""
+
+    def __new__(mcs, _name: str, _bases: tuple[type, ...], namespace: dict[str, Any], **_: Any) -> Any:
+        # pydantic reads the names of its settings there.
+        return _Plain(namespace.get("__annotations__", {}))
+
+
+_BASE = type.__new__(_PlainMeta, "TypedDict", (dict,), {})
 
 
 def _lazy_dataclass(cls: Any = None, /, **options: Any) -> Any:
     if cls is None:
         return partial(_lazy_dataclass, **options)
-    if cls.__new__ is not object.__new__ or options.get("order") or options.get("unsafe_hash"):
+    is_derived = dataclasses.is_dataclass(cls) or cls.__new__ is not object.__new__
+    if is_derived or options.get("order") or options.get("unsafe_hash"):
         return _dataclass(cls, **options)
     fields = _Fields(cls, {name: value for name, value in options.items() if name not in ("slots", "weakref_slot")})
 
@@ -109,7 +175,11 @@ def _complete(cls: Any, *, eq: bool = True, frozen: bool = False, repr: bool = T
     for name, method in shared.items():
         if vars(cls).get(name) is None:  # a class with its own `__eq__` has None as its `__hash__`
             setattr(cls, name, method)
-    _dataclass(cls, eq=False, frozen=frozen, repr=False, **options)
+    has_constructor = "__init__" in vars(cls) or not options.pop("init", True)
+    _dataclass(cls, init=False, eq=False, repr=False, **options)
+    if not has_constructor:
+        add_constructor(cls)
+    cls.__dataclass_params__.frozen = frozen  # a subclass must be frozen too
 
 
 class _Methods:

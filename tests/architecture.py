@@ -62,6 +62,7 @@ LATE_IMPORTS: dict[str, str] = {
     "shared/client/schemas/schemas.py": "jsonschema-rs is an extra, loaded with the first schema to check against",
     "shared/program/settings/option_parser.py": "who asks for help waits for argparse, and nobody else",
     "shared/program/authorization.py": "joserfc and httpx are an extra, loaded where an operator names an issuer",
+    "shared/program/rules.py": "most servers have no rules",
     "shared/program/replication.py": "redis is an extra, loaded where an operator names a store",
     "shared/program/observation.py": "opentelemetry is an extra, loaded where an operator names a receiver",
     "shared/program/event_loop.py": "uvloop is an extra, and for HTTP alone",
@@ -90,6 +91,7 @@ LATE_IMPORTS: dict[str, str] = {
     "servers/filesystem/search/gitignore.py": "pathspec is an extra, loaded with the first .gitignore",
     "servers/common/charsets.py": "what is not UTF-8 is rare, and a charset detector is big",
     "servers/common/documents/reading.py": "the library of a kind of document is loaded with the first one of it",
+    "servers/common/globs.py": "most patterns are ASCII, and the tables of all others are large",
     "servers/common/files/names.py": "most names are ASCII, and the tables of all others are large",
     "servers/common/files/exchange.py": "ctypes takes 3 ms to load, and is needed with the first edit",
     "servers/common/notices.py": "watchfiles is an extra, loaded when something is first watched",
@@ -120,6 +122,7 @@ LOGGING_PROTOCOL: dict[str, str] = {
     "shared/protocol/wire/codec.py": "a bug of a dialect becomes an answer, and nobody else would hear of it"
 }
 USE_PRIVATE_NAMES: dict[str, str] = {
+    "servers/start.py": "data classes of the event loop are defined cheaply if it is loaded early",
     "shared/telemetry/otel.py": "the library logs each failed attempt under this name",
     "servers/common/notices.py": "the public functions of watchfiles ignore directories that can't be watched",
 }

@@ -187,7 +187,7 @@ SNIPPETS: list[tuple[Callable[[Source], Findings], str, str]] = [
     (rules.modules_are_left_to_the_import_system, "shared/x.py", "x = 'import sys; sys.modules[y] = z'  #!"),
     (
         rules.names_of_others_are_public,
-        "servers/start.py",
+        "servers/x.py",
         "import x, _y  #!\nfrom x import _y  #!\nfrom x._y import z  #!\nx._y  #!\nf('x._y')  #!\na = x.y, a._y",
     ),
     (rules.names_of_others_are_public, "shared/x.py", "import os\nfrom . import _x\nos._exit(1)\nself._x\n'_x'"),

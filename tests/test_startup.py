@@ -146,6 +146,7 @@ from types import ModuleType
 wanted = {{
     "ssl": "SSLContext", "asyncio.sslproto": "SSLProtocol", "hashlib": "sha256", "hmac": "digest",
     "secrets": "token_hex", "importlib.metadata": "entry_points", "locale": "getencoding",
+    "platform": "system", "zoneinfo": "ZoneInfo",
 }}
 late = {{name: import_module(name) for name in wanted}}
 assert not any(type(module) is ModuleType for module in late.values())

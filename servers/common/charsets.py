@@ -9,7 +9,6 @@ decodes them without such a fault, cp1252 comes first, since most such files use
 
 import codecs
 import re
-import unicodedata
 from functools import cache
 from typing import NamedTuple
 
@@ -190,6 +189,8 @@ def _classes(codec: str) -> bytes:
 
 
 def _class_of(character: str) -> str:
+    import unicodedata
+
     category = unicodedata.category(character)
     if character.isascii():
         return "aA"[category == "Lu"] if category[0] == "L" else " "
@@ -207,10 +208,12 @@ def _class_of(character: str) -> str:
 
 def _count_east_asian_faults(text: str) -> int:
     """Count the short runs of non-ASCII characters within ASCII words, and the private-use characters."""
+    from unicodedata import category
+
     count = 0
     for run in _NON_ASCII_RUN.finditer(text):
         start, end = run.span()
         if end - start <= _MAX_INNER_RUN and text[start - 1 : start].isalpha() and text[end : end + 1].isalpha():
             count += 1
-        count += sum(unicodedata.category(character) == "Co" for character in run[0])
+        count += sum(category(character) == "Co" for character in run[0])
     return count

@@ -17,7 +17,6 @@ import fnmatch
 import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
-from unicodedata import normalize
 
 from shared.coded_errors import PathError
 from shared.text import quote_name
@@ -177,14 +176,21 @@ class _ComposedPattern:
         self._pattern = pattern
 
     def match(self, name: str) -> re.Match[str] | None:
-        return self._pattern.match(normalize("NFC", name))
+        return self._pattern.match(_compose(name))
+
+
+def _compose(name: str) -> str:
+    from unicodedata import normalize
+
+    return normalize("NFC", name)
 
 
 def _compile_component(name: str) -> re.Pattern[str] | _ComposedPattern:
     if name == "*":
         return _STAR
     # Checked before the normalization, which replaces a few other characters by ASCII ones.
-    is_ascii, name = name.isascii(), normalize("NFC", name)
+    is_ascii = name.isascii()
+    name = name if is_ascii else _compose(name)
     translated = fnmatch.translate(_ESCAPE.sub(_translate_part, name))
     is_plain = "[" not in name and "\\" not in name
     pattern = re.compile(translated if is_plain else rf"{translated}|{re.escape(name)}\Z")

@@ -7,7 +7,7 @@ the capability `roots` receives the server's own state.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -15,6 +15,7 @@ import anyio
 
 from ..errors import InvalidParams, PeerError, ToolError
 from ..protocol.methods import Method
+from ..protocol.records import mutable_record
 from ..protocol.session.server import ServerSession
 from ..server.dispatch.context import Context
 from ..server.extension import Extension
@@ -39,7 +40,7 @@ def narrow_to_roots(opening: Opening, narrow: Narrow) -> None:
     opening.extend(extension)
 
 
-@dataclass(slots=True, eq=False, repr=False)
+@mutable_record
 class _SessionRoots:
     """The roots of one session."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, get_args
 
-from .records import record
+from .records import frozen_record, record
 from .types.base import Implementation
 from .types.client import LogLevel
 from .versions import NEWEST, V2024_11_05, Version
@@ -37,23 +37,29 @@ class LogMessage:
         return {"level": self.level, **logger, "data": self.data}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_record
 class Principal:
     """An authenticated sender. Principals with the same key are equal, even if their tokens have different scopes."""
 
     key: str
     """A short name, unique over all issuers of tokens, which may be logged. It is the owner of sessions, of signed
     states, and of data stored for later calls."""
-    name: str = field(default="", compare=False)
+    name: str = ""
     """The name in the operator's settings."""
-    scopes: frozenset[str] | None = field(default=None, compare=False)
+    scopes: frozenset[str] | None = None
     """The scopes of this request's token (RFC 6749, section 3.3); None if the token allows everything."""
-    client: str | None = field(default=None, compare=False)
+    client: str | None = None
     """The program that acts on the principal's behalf, as named by the issuer of the token."""
-    expires: float | None = field(default=None, compare=False)
+    expires: float | None = None
     """The time at which the token expires, in seconds since 1970; None for never."""
-    is_revoked: Callable[[], bool] | None = field(default=None, compare=False)
+    is_revoked: Callable[[], bool] | None = None
     """A function that returns True if the token is known to be revoked; it makes no request."""
+
+    def __eq__(self, other: object) -> bool:
+        return self.key == other.key if isinstance(other, Principal) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.key)
 
 
 @record
@@ -81,7 +87,7 @@ ALL_PEERS = Audience()
 """All peers."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Identity:
     """A server's description of itself, in the form of the newest version; `shaping.py` converts it to older ones."""
 
@@ -133,7 +139,7 @@ def _remove(capabilities: dict[str, Any], path: Sequence[str]) -> dict[str, Any]
     return {other: value for other, value in capabilities.items() if other != name}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_record
 class Peer:
     """The peer as one request sees it. It is frozen, so a later request, such as one that sets the log level, doesn't
     change what an earlier one sees."""

@@ -4,10 +4,10 @@ Versions are compared by `order`, their position in `VERSIONS`, never as strings
 a field of `Version`; other code reads this field instead of comparing versions.
 """
 
-from dataclasses import dataclass
+from .records import record
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Version:
     """One released version of the protocol, with its behavior. Each version has only one object, so `is` compares
     versions."""
@@ -31,6 +31,9 @@ class Version:
     """The code for a resource that does not exist."""
     missing_capability: int = -32600
     """The code for a request that needs a capability that the client did not declare."""
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
     def __str__(self) -> str:
         return self.date

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable
+from functools import cached_property
 from types import NoneType
 from typing import Any, TypedDict
 
@@ -78,7 +79,7 @@ class RegisteredResource:
             self.function.check_texts()
             if not is_one_of(self.function.returns, _READABLE):
                 raise DeclarationError(f"{what} can't return {format_type(self.function.returns)}: {_READABLE_NAMES}")
-        fields: dict[str, Any] = {
+        self._entry_fields: dict[str, Any] = {
             "name": options.name or self.function.name,
             "title": options.title,
             "description": self.function.doc or None,
@@ -87,8 +88,16 @@ class RegisteredResource:
             "icons": options.icons,
             "meta": options.meta,
         }
-        self.entry = ResourceTemplate(uri_template=uri, **fields) if self.is_template else Resource(uri=uri, **fields)
-        """The entry for `resources/list` or `resources/templates/list`."""
+        if not is_own(function):
+            _ = self.entry  # so that invalid options are reported now
+
+    @cached_property
+    def entry(self) -> Resource | ResourceTemplate:
+        """The entry for `resources/list` or `resources/templates/list`. Raises ValidationError for invalid
+        options."""
+        if self.is_template:
+            return ResourceTemplate(uri_template=self.uri, **self._entry_fields)
+        return Resource(uri=self.uri, **self._entry_fields)
 
     @property
     def is_template(self) -> bool:

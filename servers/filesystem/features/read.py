@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from anyio import from_thread, to_thread
 from pydantic import Field
 
-from servers.common.images import image_type, is_whole
+from servers.common import images
 from shared import (
     AudioContent,
     BlobResourceContents,
@@ -83,8 +83,8 @@ async def read_media_file(ctx: Ctx, path: str) -> CallToolResult:
     """Read an image or audio file, or any other file as bytes."""
     place = ctx.state.place(path)
     read = await ctx.state.read_bytes(place, base64_capacity(ctx.budget.result_bytes), ctx.turn)
-    shown = image_type(read.data)
-    is_damaged = shown is not None and not is_whole(read.data)
+    shown = images.image_type(read.data)
+    is_damaged = shown is not None and not images.is_whole(read.data)
     note = [TextContent(text=_DAMAGED)] if is_damaged else []
     block = _block_of(read, None if is_damaged else shown, ctx.state.uri(place), read_budget(ctx))
     return CallToolResult(content=[*note, block], meta={"etag": read.etag})

@@ -5,9 +5,10 @@ answer at all (JSON-RPC 2.0, section 6). The size of collected answers is limite
 replaced with an error.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...errors import InternalError, InvalidRequest
+from ..records import mutable_record
 from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Request, RequestId, Response, failure
 from ..wire.weight import weigh_result
 from .events import Outgoing
@@ -20,7 +21,7 @@ in one piece, which blocks the event loop for some milliseconds."""
 _TOO_MUCH = "the call was made, but its result is left out, because the results of your batches take too much memory"
 
 
-@dataclass(slots=True, eq=False, repr=False)
+@mutable_record
 class _Pending:
     """A batch that has not been answered yet."""
 

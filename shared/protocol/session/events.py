@@ -2,19 +2,19 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ...errors import InputRequired, McpError
 from ..identity import Peer, Principal
 from ..methods import Method
-from ..records import record
+from ..records import mutable_record, record
 from ..types.base import Params
 from ..wire.jsonrpc import Batch, Failure, Message, Notification, Request, RequestId, Response
 from .questions import FIRST_ROUND, Round
 
 
-@dataclass(slots=True, eq=False)
+@mutable_record
 class Call:
     """A request from the peer that was admitted. All code that handles the request uses this object, until its
     answer.

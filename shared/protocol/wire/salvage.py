@@ -108,10 +108,8 @@ def read_leniently(data: bytes) -> Any:
     """Return the value in `data`, which is JSON except that it may contain NaN and invalid text. Bytes that are not
     UTF-8 become lone surrogates. Raises JSONDecodeError for other data, RecursionError if it is nested too deeply,
     and another ValueError for a number that is too long."""
-    return _LENIENT.decode(data.decode("utf-8", "surrogateescape"))
-
-
-_LENIENT = json.JSONDecoder(parse_constant=_NotFinite, strict=False)
+    text = data.decode("utf-8", "surrogateescape")
+    return json.loads(text, parse_constant=_NotFinite, strict=False)
 
 
 def is_text(value: str) -> bool:

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Awaitable, Collection, Container, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any, Protocol
 
@@ -23,6 +23,7 @@ from anyio import CancelScope
 
 from ...concurrency import ExpiryQueue, Signal
 from ...errors import CallTimeout, InputRequired, InternalError, LimitExceeded, McpError, UnknownName
+from ...protocol.records import mutable_record
 from ...protocol.session.events import Call, Outcome
 from ...protocol.session.server import ServerSession
 from ...protocol.wire.weight import HEAVY_BYTES, weigh_value
@@ -111,7 +112,7 @@ class Work(Protocol):
         again."""
 
 
-@dataclass(slots=True, eq=False, repr=False)
+@mutable_record
 class _Pause:
     """A call whose time limits are suspended because it waits for the user."""
 

@@ -1,8 +1,12 @@
 """Behavior of records at run time."""
 
-from dataclasses import field, replace
+import copy
+import pickle
+from dataclasses import FrozenInstanceError, field, replace
 
-from shared.protocol.records import record
+import pytest
+
+from shared.protocol.records import frozen_record, mutable_record, record
 
 
 @record
@@ -47,3 +51,38 @@ def test_records_with_hashable_fields_are_hashable():
         name: str
 
     assert {Key("a"): 1}[Key("a")] == 1
+
+
+@frozen_record
+class Owner:
+    name: str
+    tags: tuple[str, ...] = ()
+
+
+@mutable_record
+class Counter:
+    name: str
+    count: int = 0
+
+
+def test_a_frozen_record_and_its_copies_can_not_be_changed():
+    owner = Owner("ada")
+    for copied in (
+        owner,
+        copy.deepcopy(owner),
+        pickle.loads(pickle.dumps(owner)),
+        *(Owner("ada") for _ in range(30)),
+    ):
+        assert (copied, hash(copied), repr(copied)) == (owner, hash(owner), "Owner(name='ada', tags=())")
+        with pytest.raises(FrozenInstanceError):
+            copied.name = "bob"
+        with pytest.raises(FrozenInstanceError):
+            del copied.tags
+
+
+def test_mutable_records_are_compared_by_identity():
+    counter = Counter("a")
+    counter.count += 1
+    assert repr(counter) == "Counter(name='a', count=1)"
+    assert counter == counter != Counter("a", 1)
+    assert not hasattr(counter, "__dict__")
