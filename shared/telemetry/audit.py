@@ -232,19 +232,19 @@ def audit_calls(audit: Audit, server: str) -> Extension[Any]:
     that of traces."""
 
     def around(method: Method, handler: Handler) -> Handler:
-        async def handle(running: Run[Any], context: Context[Any], params: Any) -> Any:
+        async def handle(run: Run[Any], context: Context[Any], params: Any) -> Any:
             if audit.is_blocked:
                 raise InternalError("the audit log can't be written; no requests are accepted until it can")
-            return await _Call(audit, server, method, context, params).run(handler, running, params)
+            return await _Call(audit, server, method, context, params).run(handler, run, params)
 
         return handle
 
     def around_at_once(method: Method, handler: AtOnce) -> AtOnce:
-        def handle(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any] | None:
+        def handle(run: Run[Any], context: Context[Any], params: Any) -> dict[str, Any] | None:
             if audit.is_blocked:
                 return None
             began = time.perf_counter()
-            result = handler(running, context, params)
+            result = handler(run, context, params)
             if result is None:
                 return None
             if type(result) is dict:
@@ -290,13 +290,13 @@ class _Call:
             if isinstance(own := getattr(params, key, None), str) and self._raw.get(key, own) != own:
                 self._raw = {**self._raw, key: own}
 
-    async def run(self, handler: Handler, running: Run[Any], params: Any) -> Any:
+    async def run(self, handler: Handler, run: Run[Any], params: Any) -> Any:
         """Call `handler` and return the result; then log the call, unless a call within it has been logged."""
         outer, is_written = _outer.get(), [False]
         token = _outer.set(is_written)
         began, result = time.perf_counter(), None
         try:
-            result = await handler(running, self._context, params)
+            result = await handler(run, self._context, params)
             return result
         finally:
             _outer.reset(token)

@@ -89,13 +89,13 @@ class Metrics:
             for _, series in sorted(all_series.items()):
                 yield series.labels, series
 
-    def attach(self, running: Run[Any]) -> None:
-        """Count the requests to `running` from now on, which may be a new run of the same server."""
-        self._running = running
-        running.hooks.meter = self.meter
-        if running.replication.replica is not None:
+    def attach(self, run: Run[Any]) -> None:
+        """Count the requests to `run` from now on, which may be a new run of the same server."""
+        self._running = run
+        run.hooks.meter = self.meter
+        if run.replication.replica is not None:
             self.losses = self.losses or 0
-            running.replication.replica.watch(self)
+            run.replication.replica.watch(self)
 
     def meter(self) -> "Meter":
         """Return a meter for one connection."""

@@ -40,25 +40,25 @@ def trace_calls(server: str, *, over_http: bool) -> Extension[Any]:
         return name, {**common, **attributes}, "internal" if outer is not None and outer.is_ours else "server"
 
     def around(method: Method, handler: Handler) -> Handler:
-        async def handle(running: Run[Any], context: Context[Any], params: Any) -> Any:
+        async def handle(run: Run[Any], context: Context[Any], params: Any) -> Any:
             with span(*describe(method, context.call, params)) as request_span:
                 result = None
                 try:
-                    result = await handler(running, context, params)
+                    result = await handler(run, context, params)
                     return result
                 finally:
                     error = sys.exc_info()[1] if result is None else None
                     if error is not None:
-                        _record_error(request_span, error, running, context.call)
+                        _record_error(request_span, error, run, context.call)
                     elif isinstance(result, dict) and result.get("isError"):
                         request_span.fail("tool_error")
 
         return handle
 
     def around_at_once(method: Method, handler: AtOnce) -> AtOnce:
-        def handle(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any] | None:
+        def handle(run: Run[Any], context: Context[Any], params: Any) -> dict[str, Any] | None:
             name, attributes, kind = describe(method, context.call, params)
-            return attempt(name, attributes, partial(handler, running, context, params), kind)
+            return attempt(name, attributes, partial(handler, run, context, params), kind)
 
         return handle
 
@@ -68,8 +68,8 @@ def trace_calls(server: str, *, over_http: bool) -> Extension[Any]:
     return extension
 
 
-def _record_error(request_span: Span, error: BaseException, running: Run[Any], call: Call) -> None:
-    answer = running.server.error_for_client(error)
+def _record_error(request_span: Span, error: BaseException, run: Run[Any], call: Call) -> None:
+    answer = run.server.error_for_client(error)
     match answer:
         case InputRequired():
             request_span.note("mcp.result.type", "input_required")

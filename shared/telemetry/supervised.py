@@ -118,17 +118,17 @@ class SupervisedServer:
     async def _run(self, scope: anyio.CancelScope) -> None:
         try:
             with scope:
-                async with self._open() as running:
-                    await self._serve(running)
+                async with self._open() as run:
+                    await self._serve(run)
         except SystemExit as error:
             # asyncio lets SystemExit through, which would end the program and all other servers.
             raise RuntimeError("the server tried to exit the program") from error
 
-    async def _serve(self, running: Run[Any]) -> None:
+    async def _serve(self, run: Run[Any]) -> None:
         """Set the state to open, and wait until the server is to be closed, or fails."""
         log.info("started")
         self._opened = anyio.current_time()
-        self._set_state(running, "")
+        self._set_state(run, "")
         try:
             await self._closing.wait()
         finally:
@@ -158,7 +158,7 @@ class SupervisedServer:
         kind = "it stopped by itself" if error is None else type(error).__name__
         self._set_state(None, f"{_FAILING if was_open else 'it could not start'} ({kind}); the log says more")
 
-    def _set_state(self, running: Run[Any] | None, reason: str) -> None:
-        self.running, self.reason = running, reason
+    def _set_state(self, run: Run[Any] | None, reason: str) -> None:
+        self.running, self.reason = run, reason
         for notify in tuple(self._watchers):
             notify()

@@ -211,30 +211,30 @@ def bridge(upstream: Upstream, *, extensions: Sequence[Extension[Any]] = ()) -> 
             return await state.session_messages.subscriptions.begin(context, uri, state.session(context))
 
     @server.on_unsubscribe
-    async def unsubscribe(running: Run[Bridge], key: str) -> None:
-        await running.state.session_messages.subscriptions.end(key)
+    async def unsubscribe(run: Run[Bridge], key: str) -> None:
+        await run.state.session_messages.subscriptions.end(key)
 
     @server.on_ready
-    async def find_fault(running: Run[Bridge]) -> str | None:
-        connection = running.state.connection
+    async def find_fault(run: Run[Bridge]) -> str | None:
+        connection = run.state.connection
         return None if connection.up else f"not available: {connection.reason}"
 
     return server
 
 
-async def _forward(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+async def _forward(run: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
     name, state = context.call.method.name, cast("Bridge", context.state)
     if name.startswith("tasks/"):
         raise MethodNotFound(f"method not found: {name[:100]}")
     return await state.call(context, params)
 
 
-async def _task_support(running: Run[Any], context: Context[Any], name: str) -> ToolTasks:
-    state: Bridge = running.state
+async def _task_support(run: Run[Any], context: Context[Any], name: str) -> ToolTasks:
+    state: Bridge = run.state
     return "handler decides" if state.supports_tasks else None
 
 
-async def _set_level(running: Run[Any], context: Context[Any], params: SetLevelParams) -> dict[str, Any]:
+async def _set_level(run: Run[Any], context: Context[Any], params: SetLevelParams) -> dict[str, Any]:
     state: Bridge = context.state
     async with state.translate_errors(context):
         await state.session_messages.set_level(context, state.session(context), params.level)
@@ -244,13 +244,13 @@ async def _set_level(running: Run[Any], context: Context[Any], params: SetLevelP
 def _wrap(method: Method, handler: Handler) -> Handler:
     if method.name == "subscriptions/listen":
 
-        async def handle(running: Run[Any], context: Context[Any], params: ListenParams) -> dict[str, Any]:
+        async def handle(run: Run[Any], context: Context[Any], params: ListenParams) -> dict[str, Any]:
             state: Bridge = context.state
             uris = dict.fromkeys(params.notifications.resource_subscriptions)
-            if not 1 < len(uris) <= running.calls.limits.subscriptions:
-                return await handler(running, context, params)
+            if not 1 < len(uris) <= run.calls.limits.subscriptions:
+                return await handler(run, context, params)
             async with state.session_messages.subscriptions.subscribe_ahead(context, uris):
-                return await handler(running, context, params)
+                return await handler(run, context, params)
 
         return handle
     return _forward if method.name in PROTOCOL_METHODS and method.name not in _OWN_METHODS else handler

@@ -31,10 +31,10 @@ class Conditions(MutableMapping[str, LogMessage]):
         return len(self._all())
 
     def _all(self) -> dict[str, LogMessage]:
-        running = [(server.name, server.running) for server in self._servers]
+        runs = [(server.name, server.running) for server in self._servers]
         inherited = {
             f"{name} {key}": message
-            for name, run in running
+            for name, run in runs
             if run is not None
             for key, message in run.conditions.active.items()
         }

@@ -26,8 +26,8 @@ def capabilities_of(servers: Sequence[JoinedServer]) -> dict[str, Any]:
     go."""
     union: dict[str, Any] = {}
     for server in servers:
-        running = server.running
-        union = _unite(union, _POSSIBLE_CAPABILITIES if running is None else running.identity.capabilities)
+        run = server.running
+        union = _unite(union, _POSSIBLE_CAPABILITIES if run is None else run.identity.capabilities)
     return {
         name: {**value, **_LIST_CAPABILITIES.get(name, {})}
         for name, value in union.items()

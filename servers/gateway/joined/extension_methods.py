@@ -51,7 +51,7 @@ class ExtensionMethods:
         self._owners = owners
         self._tool_directory_for = tool_directory_for
 
-    async def handle(self, running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+    async def handle(self, run: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
         """Handle one request. If the method is a list, the entries of all servers are returned. A request with the
         URI of a resource or the name of a prompt or tool goes to the server that owns it. Any other goes to the first
         server that has the method.
@@ -83,7 +83,7 @@ class ExtensionMethods:
         if issubclass(row.params, ListParams):
             pages = PagedLists(self._servers, lambda _server, _page: None)
             cursor = _validate(row, raw).cursor
-            return await pages.page(context, name, cursor, size=running.server.page_size, signer=running.signer)
+            return await pages.page(context, name, cursor, size=run.server.page_size, signer=run.signer)
         if isinstance(called_name := raw.get("name"), str):
             tools = self._tool_directory_for(context)
             location = self._directory.find_known(PROMPTS, called_name, context) or tools.find_known(

@@ -73,7 +73,7 @@ def gateway(
         "joined",
         methods=[rows[name] for name in _HANDLERS],
         handlers=_HANDLERS,
-        fallback=lambda running, context, params: context.state.extension_methods.handle(running, context, params),
+        fallback=lambda run, context, params: context.state.extension_methods.handle(run, context, params),
     )
     server = Server[JoinedServers](
         implementation or Implementation(name="mcp-server-bundle", version=__version__),
@@ -94,31 +94,31 @@ def gateway(
         return await context.state.subscriptions.begin(context, uri)
 
     @server.on_unsubscribe
-    async def unsubscribe(running: Run[JoinedServers], key: str) -> None:
-        await running.state.subscriptions.end(key)
+    async def unsubscribe(run: Run[JoinedServers], key: str) -> None:
+        await run.state.subscriptions.end(key)
 
     @server.on_wanted
-    async def want_resources(running: Run[JoinedServers]) -> None:
-        await running.state.want_resources()
+    async def want_resources(run: Run[JoinedServers]) -> None:
+        await run.state.want_resources()
 
     return server
 
 
 def _list_handler(kind: Kind) -> Handler:
-    async def list_all(running: Run[Any], context: Context[JoinedServers], params: ListParams) -> dict[str, Any]:
+    async def list_all(run: Run[Any], context: Context[JoinedServers], params: ListParams) -> dict[str, Any]:
         directory = context.state.tool_directory_for(context) if kind is TOOLS else context.state.directory
         return await directory.page(kind, context, params.cursor)
 
     return list_all
 
 
-async def _list_resources(running: Run[Any], context: Context[JoinedServers], params: ListParams) -> dict[str, Any]:
-    await running.changes.call_on_wanted()
-    name, size, signer = context.call.method.name, running.server.page_size, running.signer
+async def _list_resources(run: Run[Any], context: Context[JoinedServers], params: ListParams) -> dict[str, Any]:
+    await run.changes.call_on_wanted()
+    name, size, signer = context.call.method.name, run.server.page_size, run.signer
     return await context.state.resources.page(context, name, params.cursor, size=size, signer=signer)
 
 
-async def _call_tool(running: Run[Any], context: Context[JoinedServers], params: CallToolParams) -> dict[str, Any]:
+async def _call_tool(run: Run[Any], context: Context[JoinedServers], params: CallToolParams) -> dict[str, Any]:
     directory = context.state.tool_directory_for(context)
     location = directory.find_known(TOOLS, params.name, context)
     if location is not None:
@@ -134,7 +134,7 @@ async def _call_tool(running: Run[Any], context: Context[JoinedServers], params:
     return await _forward_to(current, context, params)
 
 
-async def _task_support(running: Run[Any], context: Context[JoinedServers], name: str) -> ToolTasks:
+async def _task_support(run: Run[Any], context: Context[JoinedServers], name: str) -> ToolTasks:
     directory = context.state.tool_directory_for(context)
     if not any(server.supports_tasks for server in context.state.servers):
         return None
@@ -142,7 +142,7 @@ async def _task_support(running: Run[Any], context: Context[JoinedServers], name
     return None if location is None else await location.server.task_support(context, location.name, location.task)
 
 
-async def _get_prompt(running: Run[Any], context: Context[JoinedServers], params: GetPromptParams) -> dict[str, Any]:
+async def _get_prompt(run: Run[Any], context: Context[JoinedServers], params: GetPromptParams) -> dict[str, Any]:
     return await _forward_to(await _find_prompt(context, params.name), context, params)
 
 
@@ -162,7 +162,7 @@ async def _forward_to(location: EntryLocation, context: Context[JoinedServers], 
 
 
 async def _read_resource(
-    running: Run[Any], context: Context[JoinedServers], params: ReadResourceParams
+    run: Run[Any], context: Context[JoinedServers], params: ReadResourceParams
 ) -> dict[str, Any]:
     async def read(server: JoinedServer, uri_at_server: str) -> dict[str, Any]:
         if uri_at_server == params.uri:
@@ -173,7 +173,7 @@ async def _read_resource(
     return await context.state.owners.first_result(context, params.uri, read)
 
 
-async def _complete(running: Run[Any], context: Context[JoinedServers], params: CompleteParams) -> dict[str, Any]:
+async def _complete(run: Run[Any], context: Context[JoinedServers], params: CompleteParams) -> dict[str, Any]:
     if isinstance(params.ref, PromptReference):
         location = await _find_prompt(context, params.ref.name)
         server = location.server
@@ -190,10 +190,10 @@ async def _complete(running: Run[Any], context: Context[JoinedServers], params: 
     return completion([], 0) if row is None else await server.ask(context, row, params)
 
 
-async def _set_level(running: Run[Any], context: Context[JoinedServers], params: SetLevelParams) -> dict[str, Any]:
+async def _set_level(run: Run[Any], context: Context[JoinedServers], params: SetLevelParams) -> dict[str, Any]:
     session = context.link.session
     session.set_log_level(params.level)
-    for message in running.conditions.active.values():
+    for message in run.conditions.active.values():
         session.log(context.call, message.level, message.data, message.logger)
 
     async def set_level(server: JoinedServer) -> None:

@@ -164,9 +164,9 @@ class JoinedServers:
             self._pause_timer.cancel()
 
     async def _renew(self, server: JoinedServer) -> None:
-        running = server.running
-        if running is not None and self._are_resources_wanted:
-            await _want_resources(running)
+        run = server.running
+        if run is not None and self._are_resources_wanted:
+            await _want_resources(run)
         await self.subscriptions.renew(server)
 
     def _describe(self) -> None:
@@ -189,13 +189,13 @@ class _ServerWatcher:
 
     def check(self) -> None:
         """Check whether the server has opened or closed since the last call."""
-        running = self._server.running
-        if running is self._running:
+        run = self._server.running
+        if run is self._running:
             return
         self.end()
-        if running is not None:
-            running.changes.join(self)
-        self._running = running
+        if run is not None:
+            run.changes.join(self)
+        self._running = run
         self._joined.on_server_replaced(self._server)
 
     def end(self) -> None:
@@ -213,5 +213,5 @@ class _ServerWatcher:
         self._joined.announce(message)
 
 
-async def _want_resources(running: Run[Any]) -> None:
-    await running.changes.call_on_wanted()
+async def _want_resources(run: Run[Any]) -> None:
+    await run.changes.call_on_wanted()

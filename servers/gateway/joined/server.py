@@ -65,51 +65,51 @@ class JoinedServer:
     @property
     def running(self) -> Run[Any] | None:
         """The run of the server while it is open; else None."""
-        running = self.member.running
-        return None if running is None else running.parts.for_name(self._principals)
+        run = self.member.running
+        return None if run is None else run.parts.for_name(self._principals)
 
     @property
     def differs_by_client(self) -> bool:
         """True if the server is open and its lists may differ by client."""
-        running = self.running
-        return running is not None and getattr(running.state, "differs_by_client", False)
+        run = self.running
+        return run is not None and getattr(run.state, "differs_by_client", False)
 
     def has_capability(self, *capability: str) -> bool:
         """Return True if the server is open and declares this capability, a path of keys."""
-        running = self.running
-        return running is not None and running.identity.has(capability)
+        run = self.running
+        return run is not None and run.identity.has(capability)
 
     def declares(self, uri: str) -> bool:
         """Return True if the server is open and its own code declares the resource at `uri`."""
-        running = self.running
-        if running is None:
+        run = self.running
+        if run is None:
             return False
-        return running.features.resources.is_declared(uri) or any(
-            uri in extension.open_resources for extension in running.extensions
+        return run.features.resources.is_declared(uri) or any(
+            uri in extension.open_resources for extension in run.extensions
         )
 
     def find_method(self, context: Context[Any], method: str) -> Method | None:
         """Return the declaration of the method called `method`; None if the server is not open, or does not have it
         for the client of `context`."""
-        running = self.running
-        return None if running is None else find_method(running.method_table, method, context.peer)
+        run = self.running
+        return None if run is None else find_method(run.method_table, method, context.peer)
 
     @property
     def supports_tasks(self) -> bool:
         """True if the server is open and calls of its tools may become tasks."""
-        running = self.running
-        return running is not None and TASKS in running.opened
+        run = self.running
+        return run is not None and TASKS in run.opened
 
     async def task_support(self, context: Context[Any], name: str, listed: TaskSupport | None) -> ToolTasks:
         """Return whether the call of `context`, of the tool that the server calls `name`, may become a task. `entry`
         is what the list of tools declares."""
-        running = self.running
-        if running is None or TASKS not in running.opened:
+        run = self.running
+        if run is None or TASKS not in run.opened:
             return None
-        tasks = tasks_of(running)
+        tasks = tasks_of(run)
         # Where the server does not decide for each call, use the list: operators' rules may have renamed the tool
         # there.
-        return listed if tasks.support is None else await tasks.support_of(_adapt(running, context), name)
+        return listed if tasks.support is None else await tasks.support_of(_adapt(run, context), name)
 
     def unavailable_error(self, method: str) -> RpcError | ToolError:
         """Return the error for a call of `method` while the server is not open."""
@@ -127,13 +127,13 @@ class JoinedServer:
         Raises the errors that the server's own clients get, and MethodNotFound if it has no handler. If it is not
         open, or closes during the call, raises ToolError for a tool and RpcError for anything else.
         """
-        running = self.running
-        if running is None:
+        run = self.running
+        if run is None:
             raise self.unavailable_error(row.name)
-        handler = running.handlers.get(row.handler)
+        handler = run.handlers.get(row.handler)
         if handler is None:
             raise MethodNotFound(f"method not found: {row.name[:100]}")
-        return await self._run_handler(running, handler, context, row, params)
+        return await self._run_handler(run, handler, context, row, params)
 
     async def ask(self, context: Context[Any], row: Method, params: Params) -> dict[str, Any]:
         """Return the server's result for a request of the gateway itself, which it makes in order to answer the call
@@ -145,8 +145,8 @@ class JoinedServer:
         subscription. Raises the same errors as `forward`, ResourceNotFound if the resource can't be subscribed to,
         and InvalidParams if there are too many subscriptions."""
 
-        async def begin(running: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
-            return {"key": await running.changes.subscribe(context, uri)}
+        async def begin(run: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
+            return {"key": await run.changes.subscribe(context, uri)}
 
         params: Params
         if context.peer.has_handshake:
@@ -154,14 +154,14 @@ class JoinedServer:
         else:
             filter_ = SubscriptionFilter(resource_subscriptions=[uri])
             method, params = "subscriptions/listen", ListenParams(notifications=filter_)
-        running, row = self.running, self.find_method(context, method)
-        if running is None or row is None:
+        run, row = self.running, self.find_method(context, method)
+        if run is None or row is None:
             raise self.unavailable_error("resources/subscribe")
-        handler = running.wrap(row, begin)
-        return running, (await self._run_handler(running, handler, context, row, params))["key"]
+        handler = run.wrap(row, begin)
+        return run, (await self._run_handler(run, handler, context, row, params))["key"]
 
     async def _run_handler(
-        self, running: Run[Any], handler: Handler, context: Context[Any], row: Method, params: Any
+        self, run: Run[Any], handler: Handler, context: Context[Any], row: Method, params: Any
     ) -> dict[str, Any]:
         call = context.call
         round_ = call.round
@@ -174,8 +174,8 @@ class JoinedServer:
         result: dict[str, Any] | None = None
         # If the server closes, its work on the call is cancelled. The call itself belongs to the gateway, and gets an
         # error.
-        with running.calls.admit_guest() as scope, _ErrorTranslation(running, self.name, call):
-            result = await handler(running, _adapt(running, context), params)
+        with run.calls.admit_guest() as scope, _ErrorTranslation(run, self.name, call):
+            result = await handler(run, _adapt(run, context), params)
             if result is None:
                 raise TypeError(f"the handler of {row.name} returned None")
         if scope.cancelled_caught or result is None:
@@ -183,23 +183,23 @@ class JoinedServer:
         return result
 
 
-def _adapt(running: Run[Any], context: Context[Any]) -> Context[Any]:
-    """Return `context` for the same call at `running`, the run of another server."""
-    call, budget = context.call, running.calls.budget
+def _adapt(run: Run[Any], context: Context[Any]) -> Context[Any]:
+    """Return `context` for the same call at `run`, the run of another server."""
+    call, budget = context.call, run.calls.budget
     if call.task is not None:
         # A call that may become a task keeps the time limit that it has at the gateway.
         budget = budget.with_seconds(context.budget.seconds)
-    return Context(call, context.link, running, running.state, budget)
+    return Context(call, context.link, run, run.state, budget)
 
 
 class _ErrorTranslation:
-    """Translates exceptions in the block to the errors that clients of `running` get, and adds the server's name to
+    """Translates exceptions in the block to the errors that clients of `run` get, and adds the server's name to
     log records and to the state of requests for input."""
 
     __slots__ = ("_before", "_call", "_name", "_running")
 
-    def __init__(self, running: Run[Any], name: str, call: Call) -> None:
-        self._running, self._name, self._call = running, name, call
+    def __init__(self, run: Run[Any], name: str, call: Call) -> None:
+        self._running, self._name, self._call = run, name, call
 
     def __enter__(self) -> None:
         self._before = server_name.set(self._name)

@@ -27,7 +27,7 @@ class _Subscription:
     it."""
 
     server: JoinedServer
-    running: Run[Any]
+    run: Run[Any]
     key: str
     uri: str
     context: Context[Any]
@@ -53,23 +53,23 @@ class Subscriptions:
         async def subscribe(server: JoinedServer, uri_at_server: str) -> tuple[JoinedServer, str, Run[Any], str]:
             return server, uri_at_server, *await server.subscribe(context, uri_at_server)
 
-        server, uri_at_server, running, key = await self._owners.first_result(context, uri, subscribe)
+        server, uri_at_server, run, key = await self._owners.first_result(context, uri, subscribe)
         for gateway_key in self._gateway_keys.get((server, key), ()):
             subscription = self._subscriptions[gateway_key]
-            if subscription.running is running:
-                await running.changes.unsubscribe([key])
+            if subscription.run is run:
+                await run.changes.unsubscribe([key])
                 return gateway_key
             # This subscription is from an earlier run of the server, which may have used the key for another
             # resource.
             if subscription.uri == uri_at_server:
-                self._move(gateway_key, subscription, running, key)
+                self._move(gateway_key, subscription, run, key)
                 return gateway_key
         # After a renewal, a subscription may have a new key at the owner, but keeps the gateway's key. So that may be
         # in use although the owner's key is new.
         preferred_key = f"{server.name} {key}"
         keys = chain((preferred_key,), (f"{preferred_key} {number}" for number in count(2)))
         gateway_key = next(key for key in keys if key not in self._subscriptions)
-        self._add(gateway_key, _Subscription(server, running, key, uri_at_server, context))
+        self._add(gateway_key, _Subscription(server, run, key, uri_at_server, context))
         return gateway_key
 
     async def end(self, gateway_key: str) -> None:
@@ -79,7 +79,7 @@ class Subscriptions:
             return
         del self._subscriptions[gateway_key]
         self._remove(gateway_key, subscription)
-        await _release(subscription.server, subscription.running, subscription.key)
+        await _release(subscription.server, subscription.run, subscription.key)
 
     def handle_change(self, server: JoinedServer, key: str, part_uri: str | None) -> None:
         """Notify clients that the resource with `key` at `server` has changed; `part_uri` is the URI of the
@@ -94,20 +94,20 @@ class Subscriptions:
             if subscription.server is not server:
                 continue
             try:
-                running, key = await server.subscribe(subscription.context, subscription.uri)
+                run, key = await server.subscribe(subscription.context, subscription.uri)
             except (McpError, InputRequired) as error:
                 log.info("%s: a subscription ended with the server: %s", server.name, error)
             else:
                 # Meanwhile the last client may have left, or a new client may have renewed the subscription.
-                if self._subscriptions.get(gateway_key) is subscription and subscription.running is not running:
-                    self._move(gateway_key, subscription, running, key)
+                if self._subscriptions.get(gateway_key) is subscription and subscription.run is not run:
+                    self._move(gateway_key, subscription, run, key)
                 else:
-                    await _release(subscription.server, running, key)
+                    await _release(subscription.server, run, key)
             self._notify(gateway_key, None)
 
-    def _move(self, gateway_key: str, subscription: _Subscription, running: Run[Any], key: str) -> None:
+    def _move(self, gateway_key: str, subscription: _Subscription, run: Run[Any], key: str) -> None:
         self._remove(gateway_key, subscription)
-        subscription.running, subscription.key = running, key
+        subscription.run, subscription.key = run, key
         self._add(gateway_key, subscription)
 
     def _add(self, gateway_key: str, subscription: _Subscription) -> None:
@@ -121,7 +121,7 @@ class Subscriptions:
             del self._gateway_keys[subscription.server, subscription.key]
 
 
-async def _release(server: JoinedServer, running: Run[Any], key: str) -> None:
+async def _release(server: JoinedServer, run: Run[Any], key: str) -> None:
     """End a subscription at its owner, unless the owner has closed since."""
-    if server.running is running:
-        await running.changes.unsubscribe([key])
+    if server.running is run:
+        await run.changes.unsubscribe([key])

@@ -79,21 +79,21 @@ class _RunRules:
             handler = _with_limits(handler, method, self._rules.seconds, self._rules.result_bytes)
         return handler
 
-    async def _list(self, running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
+    async def _list(self, run: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
         if self._guard is not None:
-            list_tools = self._tool_lister(running, context)
-            await self._guard.prepare(running, context.link, list_tools, shows_apps=shows_apps(context))
-        result = await self._page(running, context, params)
+            list_tools = self._tool_lister(run, context)
+            await self._guard.prepare(run, context.link, list_tools, shows_apps=shows_apps(context))
+        result = await self._page(run, context, params)
         for _ in range(_MAX_EMPTY_PAGES):
             cursor = result.get("nextCursor")
             if result["tools"] or cursor is None:
                 break
-            result = await self._page(running, context, params.model_copy(update={"cursor": cursor}))
+            result = await self._page(run, context, params.model_copy(update={"cursor": cursor}))
         return result
 
-    async def _page(self, running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
+    async def _page(self, run: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
         version = 0 if self._guard is None else self._guard.version
-        result = await self.handlers[_LIST](running, context, params)
+        result = await self.handlers[_LIST](run, context, params)
         tools = [tool for _, tool in named_tools(result)]
         replaced = next((tool["name"] for tool in tools if self._rules.is_replaced(tool["name"])), None)
         if replaced is not None and not self._has_warned:
@@ -104,30 +104,30 @@ class _RunRules:
             tools = self._guard.select_matching(tools, version)
         return {**result, "tools": [tool for tool in map(self._rules.apply, tools) if tool is not None]}
 
-    async def _call(self, running: Run[Any], context: Context[Any], params: CallToolParams) -> dict[str, Any]:
+    async def _call(self, run: Run[Any], context: Context[Any], params: CallToolParams) -> dict[str, Any]:
         name = self._rules.original_name(params.name)
         if name is None:
             raise UnknownTool(f"unknown tool: {params.name[:100]}")
         # Later rounds continue a call that was checked in its first round.
         if self._guard is not None and context.call.round.number == 1:
-            list_tools = self._tool_lister(running, context)
-            await self._guard.prepare(running, context.link, list_tools, shows_apps=shows_apps(context))
+            list_tools = self._tool_lister(run, context)
+            await self._guard.prepare(run, context.link, list_tools, shows_apps=shows_apps(context))
             await self._guard.check(name, params.name, context.link, list_tools)
         try:
             result: dict[str, Any] = await self.handlers[_CALL](
-                running, context, params.model_copy(update={"name": name})
+                run, context, params.model_copy(update={"name": name})
             )
         except PeerError as error:
             # The server's own error for an unknown tool may list tools that are hidden here, or original names of
             # renamed ones.
             if self._rules.affect_tools and error.code == InvalidParams.code:
-                listed = await self._tool_lister(running, context)()
+                listed = await self._tool_lister(run, context)()
                 if all(tool["name"] != name for tool in listed):
                     raise UnknownTool(f"unknown tool: {params.name[:100]}") from None
             raise
         return result
 
-    def _tool_lister(self, running: Run[Any], context: Context[Any]) -> ListTools:
+    def _tool_lister(self, run: Run[Any], context: Context[Any]) -> ListTools:
         """Return a function that lists all tools of the server, in the session that the call of `context` uses."""
 
         async def list_all() -> Tools:
@@ -136,7 +136,7 @@ class _RunRules:
             for _ in range(_MAX_PAGES):
                 params = ListParams(cursor=cursor)
                 inner = replace(context, call=context.call.make_inner(_LIST_ROW, params))
-                result = await self.handlers[_LIST](running, inner, params)
+                result = await self.handlers[_LIST](run, inner, params)
                 tools += (tool for _, tool in named_tools(result))
                 before, cursor = cursor, result.get("nextCursor")
                 if cursor is None or cursor == before:
@@ -149,9 +149,9 @@ class _RunRules:
 def _with_limits(handler: Handler, method: Method, seconds: float | None, max_bytes: int | None) -> Handler:
     """Return `handler` with a time limit for calls and a size limit for results; None means no limit."""
 
-    async def handle(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+    async def handle(run: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
         with nullcontext() if seconds is None else context.link.calls.limit_time(context.call, seconds):
-            result: dict[str, Any] = await handler(running, context, params)
+            result: dict[str, Any] = await handler(run, context, params)
         if max_bytes is None:
             return result
         try:

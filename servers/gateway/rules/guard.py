@@ -71,15 +71,15 @@ class Guard:
     def announce(self, message: LogMessage) -> None:
         """Ignore a log message: it does not concern the tools."""
 
-    async def prepare(self, running: Run[Any], link: Connection, list_tools: ListTools, *, shows_apps: bool) -> None:
+    async def prepare(self, run: Run[Any], link: Connection, list_tools: ListTools, *, shows_apps: bool) -> None:
         """Prepare for a call over `link`: if nothing is pinned yet, pin all tools; if the file of the pins has
         changed, read it again. `shows_apps` is true if the client supports MCP Apps. Raises the same errors as
         `list_tools`."""
         if self._running is None:
-            self._running = running
-            running.changes.join(self)
+            self._running = run
+            run.changes.join(self)
         if self._pins.refresh():
-            running.changes.tools()
+            run.changes.tools()
         if self._pins.is_new:
             async with self._listing_lock(link):
                 if self._pins.is_new:

@@ -83,11 +83,11 @@ class JoinedProgram:
         async with anyio.create_task_group() as tasks, AsyncExitStack() as stack:
             stack.callback(tasks.cancel_scope.cancel)
             await stack.enter_async_context(self._members())
-            running: Run[Any] = await stack.enter_async_context(self.app.open(extensions=extensions))
-            running.hooks.trace = trace
-            send_metrics(self.telemetry, running, JOINED)
+            run: Run[Any] = await stack.enter_async_context(self.app.open(extensions=extensions))
+            run.hooks.trace = trace
+            send_metrics(self.telemetry, run, JOINED)
             if await becomes_ready(partial(wait_until_settled, self.members)):
-                await run_stdio(running, self.options, tasks)
+                await run_stdio(run, self.options, tasks)
 
     @asynccontextmanager
     async def _members(self) -> AsyncIterator[None]:
