@@ -447,7 +447,7 @@ class EventLog(Protocol):
     """The event streams of all sessions, whose messages are numbered so that a client can reconnect and continue."""
 
     def session(self, id: str) -> "SessionEvents":
-        """Return the streams of one session, the same for all replicas."""
+        """Return the streams of one session, which all replicas share."""
 
     def drop(self, id: str) -> None:
         """Delete the streams of a session that has ended. They must have been closed."""

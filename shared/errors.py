@@ -205,7 +205,7 @@ class CallTimeout(McpError):
     """The call was stopped because it reached its time limit of `seconds`."""
 
     def __init__(self, seconds: float) -> None:
-        super().__init__(f"stopped after {seconds:g} s, the operator's limit for one call; request less at once")
+        super().__init__(f"stopped after {seconds:g} s, the operator's limit for one call; request less at a time")
 
 
 class AnswerTimeout(CallTimeout):

@@ -1,1 +1,1 @@
-"""The program of the bundle, `mcp-server-bundle`, and its commands."""
+"""The bundle's program, `mcp-server-bundle`, and its commands."""

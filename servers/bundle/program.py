@@ -1,4 +1,4 @@
-"""The program of the bundle: `python -m servers`, also installed as `mcp-server-bundle`, and its commands.
+"""The bundle's program: `python -m servers`, also installed as `mcp-server-bundle`, and its commands.
 
 Nothing from `shared` is imported before `main` has called `make_modules_lazy` or `refuse_foreign`.
 """
@@ -14,7 +14,7 @@ from ..start import make_modules_lazy, refuse_foreign
 from .program_name import program_name
 
 COMMANDS = {
-    "list": "list the servers of the bundle",
+    "list": "list the bundle's servers",
     "info": "show the catalog entry of a server",
     "run": "start one server, or several joined into one",
     "config": "print the entry to paste into a client's configuration",

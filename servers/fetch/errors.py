@@ -23,7 +23,7 @@ CODES = {
     "too_many_redirects": "more redirects than the limit, or a redirect loop",
     "bad_response": "the response breaks the rules of HTTP, or of the encoding it declares",
     "robots": "the site asks programs not to fetch this",
-    "status": "the site returned a status of 400 or more",
+    "status": "the site returned a status of 400 or higher",
     "unsupported_type": "it has no text that could be shown",
     "unreadable": "the page is damaged, or takes more time or memory to read than allowed",
     "not_found": "the page has no such section, or none of the words",

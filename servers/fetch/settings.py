@@ -34,7 +34,7 @@ class Settings(BaseModel):
         [], "private host or network to allow: HOST[:PORT] or NET[:PORT]; * means any port", "HOST"
     )
     allow_host: list[str] = option([], "host to allow, with its subdomains; all others are refused", "HOST")
-    deny_host: list[str] = option([], "host that is refused, with its subdomains", "HOST")
+    deny_host: list[str] = option([], "host to refuse, including its subdomains", "HOST")
     allow_port: list[int] = option([80, 443], "port to allow", "PORT")
     user_agent: str | None = Field(None, description="User-Agent to send, instead of the one that names this server")
     ignore_robots: bool = Field(False, description="ignore robots.txt")

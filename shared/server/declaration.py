@@ -54,7 +54,9 @@ class Declaration(Features[State]):
         server is opened, the features of `extensions` are added after all others."""
         super().__init__()
         if not isinstance(implementation, Implementation):
-            raise DeclarationError('a server has a name and a version: Implementation(name="notes", version="1.0.0")')
+            raise DeclarationError(
+                'a server must have a name and a version: Implementation(name="notes", version="1.0.0")'
+            )
         if instructions is not None and len(instructions.encode()) > MAX_INSTRUCTIONS:
             raise DeclarationError(f"hosts truncate instructions at {MAX_INSTRUCTIONS} bytes")
         self.implementation = implementation

@@ -13,7 +13,7 @@ from ..terminal.output import cell, console, list_demands, print_json, table
 
 def list_servers(argv: Sequence[str]) -> int:
     """Print all servers; return the exit code."""
-    parser = CommandParser("list", "List the servers of the bundle, or of another catalog.")
+    parser = CommandParser("list", "List the servers of the bundle's catalog, or of another one.")
     parser.add_catalog()
     parser.add_json()
     args = parser.parse_args(argv)

@@ -47,7 +47,7 @@ def main(argv: Sequence[str]) -> int:
         servers = configuration.third_party_servers()
         if args.name not in servers and args.name in (configuration.servers or {}):
             raise ValueError(
-                f"{args.config}: servers.{args.name}: this is a server of the bundle, which needs no pins"
+                f"{args.config}: servers.{args.name}: this is one of the bundle's own servers, which need no pins"
             )
         if args.name not in servers:
             available = f"; available: {', '.join(servers)}" if servers else ""

@@ -66,7 +66,7 @@ class Database(Protocol):
         """Return the plan of a statement that changes the database. For one caller at a time."""
 
     async def list_tables(self, page: TablePage) -> TableList:
-        """List the tables and views, without internal ones, in the order of their names."""
+        """List the tables and views, except internal ones, sorted by name."""
 
     async def describe_table(self, request: TableRequest, limits: AnswerLimits) -> TableDescription:
         """Describe one table or view. An SqlError with code `not_found` suggests the most similar names."""

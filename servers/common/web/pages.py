@@ -77,7 +77,7 @@ def assemble(path: Path) -> Page:
         if match:
             raise PageError(f"{path}:{html.count(chr(10), 0, match.start()) + 1}: {fault}")
     if len(re.findall(r"<script", html)) != len(_SCRIPT.findall(html)) or len(_SCRIPT.findall(html)) > 1:
-        raise PageError(f'{path}: a page has one <script type="module" src="x.js"></script>, or none')
+        raise PageError(f'{path}: a page can have at most one <script type="module" src="x.js"></script>')
     if html.count("stylesheet") != len(_STYLE.findall(html)):
         raise PageError(f'{path}: a style sheet is named by <link rel="stylesheet" href="x.css">')
     modules = [module for name in _SCRIPT.findall(html) for module in read_modules(path.parent / name)]

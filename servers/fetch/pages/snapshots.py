@@ -25,7 +25,7 @@ MAX_EARLIER_VERSIONS = 200
 EARLIER_SECONDS = 24 * 3_600.0
 """Seconds for which an earlier version is stored."""
 
-_LATE = FetchError("timeout", "the call's time ran out before this page arrived", "Fetch it by itself.")
+_LATE = FetchError("timeout", "the call ran out of time before this page arrived", "Fetch it by itself.")
 
 
 class PageRequest(NamedTuple):

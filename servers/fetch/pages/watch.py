@@ -124,7 +124,9 @@ class Watcher:
         remaining = MAX_PAGES - len(self._pages)
         if sum(page.owner == owner for page in self._pages.values()) >= remaining:
             raise FetchError(
-                "busy", f"only {remaining} more pages can be watched for all clients", "End some subscriptions."
+                "busy",
+                f"only {remaining} more pages can be watched by all clients together",
+                "End some subscriptions.",
             )
         page = self._pages[url] = _Page(site, owner)
         is_watched = False

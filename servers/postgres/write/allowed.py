@@ -256,7 +256,7 @@ def _check_role(verb: str, words: Words, allowed: AllowedDdl) -> None:
     options = words[1:] if verb == "CREATE" else ()
     for word in options:
         if (word[0].isalpha() or word[0] == '"') and word not in _ROLE_OPTIONS:
-            raise _make_refusal(f"a new role with {word} could act for others", _USE_PSQL)
+            raise _make_refusal(f"a new role with {word} could act as other roles", _USE_PSQL)
 
 
 def _check_extension(verb: str, words: Words, allowed: AllowedDdl) -> None:

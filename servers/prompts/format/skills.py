@@ -19,7 +19,7 @@ NAME = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
 """The valid names of skills."""
 MAX_DESCRIPTION_LENGTH = 1_024
 _MAX_FILES, MAX_BYTES = 512, 16 * 1024 * 1024
-"""The maximum number of files of a skill, and their maximum total size in bytes, that all hosts support."""
+"""The maximum number of files in a skill, and their maximum total size in bytes, that all hosts support."""
 LIMIT = f"a skill may have at most {_MAX_FILES} files and {MAX_BYTES:,} bytes"
 
 

@@ -1,4 +1,4 @@
-"""Runs quick reading statements in the event loop itself, because passing a row between threads takes longer than
+"""Runs quick read-only statements in the event loop itself, because passing a row between threads takes longer than
 reading it.
 
 A statement is run here after it was learned: the thread of a reader has answered it quickly and compiled it in less

@@ -128,7 +128,7 @@ class Preview:
             self._session.connection.create_function(f"{_PREFIX}_{name}", -1, function)
 
     def _create_triggers(self, table: str, note: str) -> int:
-        """Create the triggers that record the changes of a table, and return its index."""
+        """Create the triggers that record changes to a table, and return its index."""
         columns = tuple(name for name, _, _ in self._session.columns(table)[:_MAX_COLUMNS])
         index = self._index_of(table, columns, note)
         for action, sides in _ACTIONS.items():

@@ -1,5 +1,5 @@
-"""Requests and the steps to their results: input requests are answered, URLs are visited, lost connections are
-reopened, and safe requests are repeated.
+"""Requests, and the steps that lead to their results: input requests are answered, URLs are visited, lost connections
+are reopened, and safe requests are repeated.
 
     Requests ──▶ rounds ──▶ attempts ──▶ Connection.call
 

@@ -1,5 +1,5 @@
-"""Follows a server's task to its end, in either of the two forms of tasks. All messages go through a `TaskChannel`,
-so that clients and gateways can use this module.
+"""Follows a server's task to completion, in either of the two forms of tasks. All messages go through a
+`TaskChannel`, so that clients and gateways can use this module.
 
     the extension        tasks/get ──▶ working ──▶ (pause) ──▶ tasks/get ──▶ completed, with the result
                                    ──▶ input_required ──▶ tasks/update, once for each input request

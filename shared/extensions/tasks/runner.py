@@ -3,8 +3,8 @@
     a call ──▶ HostedCall.detach ──▶ the store ──▶ the request is answered ──▶ the call continues ──▶ the store
     requests for a task ──▶ the store ──▶ its listeners: the call, `subscriptions/listen`, `tasks/result`
 
-All communication between the call of a task and requests for the task goes through the store. So such a request may
-arrive on any connection, in any process that shares the store.
+The call that runs as a task, and the requests about the task, communicate only through the store. So such a request
+may arrive on any connection, in any process that shares the store.
 """
 
 import asyncio

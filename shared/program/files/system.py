@@ -101,7 +101,7 @@ class System:
         os.rename(old[1], new[1], src_dir_fd=old[0], dst_dir_fd=new[0])
 
     def replace(self, old: Location, new: Location) -> None:
-        """Rename a file, replacing any file with the new name."""
+        """Rename a file. A file that already has the new name is replaced."""
         os.replace(old[1], new[1], src_dir_fd=old[0], dst_dir_fd=new[0])
 
     def link(self, old: Location, new: Location) -> None:

@@ -419,7 +419,7 @@ def _read_answer(value: dict[str, Any], valid_id: RequestId | None) -> Message:
 
 
 encode = Codec(line_end=b"").encode
-"""Encodes a message as a body, without framing and dialect."""
+"""Encodes a message as a body, without framing or dialect."""
 
 
 _BUG_ERRORS = (

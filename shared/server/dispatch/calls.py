@@ -58,7 +58,7 @@ class Link(Protocol):
 
     session: ServerSession
     client: str
-    """The name under which the client's use is counted; empty if there is only one client."""
+    """The name under which the client's usage is counted; empty if there is only one client."""
     running: int
     """The number of calls that run."""
     streams: int

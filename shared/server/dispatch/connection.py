@@ -252,8 +252,8 @@ class Connection:
         self.calls = calls
         """The calls of the connection's run."""
         self.client = client
-        """The name under which the client's use is counted, made of its address and principal; empty if there is only
-        one client."""
+        """The name under which the client's usage is counted, made of its address and principal; empty if there is
+        only one client."""
         self.session = session
         self._on_outgoing = on_outgoing
         self._loop = asyncio.get_running_loop()

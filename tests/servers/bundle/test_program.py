@@ -1,4 +1,4 @@
-"""The program of the bundle: its commands, their errors and exit codes."""
+"""The bundle's program: its commands, their errors and exit codes."""
 
 import os
 import subprocess

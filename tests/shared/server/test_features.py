@@ -357,7 +357,7 @@ async def test_a_lifespan_may_be_a_context_manager() -> None:
 
 
 def test_a_server_without_a_version_is_refused() -> None:
-    with pytest.raises(DeclarationError, match="a server has a name and a version"):
+    with pytest.raises(DeclarationError, match="a server must have a name and a version"):
         Server[None]("notes")  # type: ignore[arg-type]
 
 

@@ -135,7 +135,7 @@ async def list_resources(ctx: Ctx) -> list[Resource]:
 
 
 async def _list_tables(ctx: Ctx, database: Database, limit: int) -> list[ListedTable]:
-    """Return the first tables and views, or an empty list if the database can't be read now."""
+    """Return the first few tables and views, or an empty list if the database can't be read now."""
     try:
         async with turn_to_read(ctx, database):
             listed = await database.list_tables(TablePage(None, limit, ctx.budget.result_bytes))
@@ -154,11 +154,7 @@ def _guide_exploration(ctx: Ctx, topic: str, database: str) -> str:
             raise InvalidParams(f"{error.code}: {error}") from None
         database_argument = f" with `database` {database!r}, as in every call,"
     target = f"the {system} database {database!r}" if database else f"the {system} databases of this server"
-    aim = (
-        f"Find out about this: {topic}"
-        if topic
-        else "Find out what the data contains, and what is remarkable about it."
-    )
+    aim = f"Find out about this: {topic}" if topic else "Find out what the data contains, and what stands out."
     return f"Explore {target}. {aim}\n{_STEPS.format(database_argument=database_argument)}"
 
 

@@ -51,7 +51,7 @@ class Connection(HttpToolsProtocol):
     """One HTTP/1.1 connection."""
 
     body_seconds = 30.0
-    """Seconds for the body of a request to arrive."""
+    """Maximum seconds until the body of a request has arrived."""
     capacity: Capacity | None = None
     """The limits on connections; None if all connections come from a proxy."""
     unread: Unread

@@ -1,6 +1,6 @@
 """One session of the handshake era over HTTP: many POSTs, and streams opened by GET, that belong to one peer.
 
-The session connects them with the `Connection` to that peer: messages of POSTs are processed at once, and outgoing
+The session connects them with the `Connection` to that peer: messages from POSTs are processed at once, and outgoing
 messages go to streams, which HTTP responses read. An idle session consists of a few objects, without a task or a
 timer.
 

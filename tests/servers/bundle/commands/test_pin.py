@@ -115,7 +115,7 @@ def test_escape_codes_of_the_server_are_printed_escaped(place: Place, capsys: py
 
 WRONG: list[tuple[str, list[str], str]] = [
     ("none", [], "no third-party server named 'none' (with a `command` or a `url`) is configured; available: other"),
-    ("filesystem", [], "servers.filesystem: this is a server of the bundle, which needs no pins"),
+    ("filesystem", [], "servers.filesystem: this is one of the bundle's own servers, which need no pins"),
     ("other", ["--accept", "none"], "there is no tool 'none'"),
 ]
 
