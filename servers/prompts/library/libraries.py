@@ -36,6 +36,9 @@ class Origin(Protocol):
     def commit(self) -> str | None:
         """The fetched commit; None before the first fetch."""
 
+    def load(self) -> None:
+        """Read the commit and the problems from the cache again. Blocks."""
+
     def problems(self) -> list[Problem]:
         """Return the problems of the last fetch."""
 
@@ -125,7 +128,14 @@ class Libraries:
 
     def scan(self) -> ScanChanges | None:
         """Read new and changed files of all libraries since the last scan. Return None if there are none. Blocks."""
-        changes = [change for change in [item.scan() for item in self.all] if change is not None]
+        changes: list[ScanChanges] = []
+        for item in self.all:
+            if (change := item.scan()) is None:
+                continue
+            changes.append(change)
+            # Another process, such as the command `update`, may have fetched the files.
+            if (origin := self.origins.get(item.root)) is not None:
+                origin.load()
         self._names = sorted({name for item in self.all for name in item.names})
         if not changes:
             return None

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from servers.prompts.format.skills import MAX_BYTES
 from servers.prompts.remote.cache import Checkout
 from servers.prompts.remote.updates import Updates
-from tests.servers.prompts.remote.repositories import Repository
+from tests.servers.prompts.remote.repositories import Repository, update
 from tests.servers.prompts.serving import PROMPTS, Follower, got, inside, names
 from tests.wire import STATELESS
 
@@ -43,6 +44,17 @@ async def test_a_new_commit_sends_list_changed(repository: Repository) -> None:
         repository.commit({"bye.md": "Say goodbye."})
         assert PROMPTS in {await Follower(peer).next_event() for _ in range(2)}
         assert await names(peer) == ["bye", "hello"]
+
+
+async def test_the_index_shows_the_commit_that_another_process_fetched(repository: Repository) -> None:
+    address = f"git+file://{repository.root}"
+    async with inside("--library", address, "--refresh-minutes", "0") as peer:
+        assert await names(peer) == ["hello"]
+        commit = repository.commit({"bye.md": "Say goodbye.", "big.md": "x" * (MAX_BYTES + 1)})
+        update(Checkout(repository.address("")))
+        assert PROMPTS in {await Follower(peer).next_event() for _ in range(2)}
+        shown = await index(peer)
+    assert (shown["libraries"][0]["commit"], [item["file"] for item in shown["problems"]]) == (commit, ["big.md"])  # type: ignore[index, attr-defined]
 
 
 async def test_the_libraries_share_one_time_limit_at_the_start(
