@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from anyio import from_thread, to_thread
 
 from shared.program.files.entries import Place, etag_of
-from shared.text import quote_name
+from shared.text import format_count, quote_name
 
 from ..edit.edit import FileEdits, edit_files
 from ..edit.preconditions import require_free, require_no_other_form, require_same
@@ -35,7 +35,7 @@ async def confirm_write(ctx: Ctx, place: Place, writing: Writing) -> Writing:
     require_same(status, if_match, place.path)
     if mode == "create":
         require_free(status, place.path)
-    path, size = _path(ctx, place), f"{len(text):,} characters"
+    path, size = _path(ctx, place), format_count(len(text), "character")
     if status is None:
         await to_thread.run_sync(require_no_other_form, ctx.state.rooted, place)
         # A file that is created before the user answers is not overwritten.
@@ -128,4 +128,4 @@ def _describe(ctx: Ctx, place: Place, status: os.stat_result) -> str:
 
 
 def _size(status: os.stat_result) -> str:
-    return "a directory" if stat.S_ISDIR(status.st_mode) else f"{status.st_size:,} bytes"
+    return "a directory" if stat.S_ISDIR(status.st_mode) else format_count(status.st_size, "byte")

@@ -159,7 +159,7 @@ def info_text(info: "FileInfo") -> str:
     """Return one line for each field."""
     facts = {
         "kind": info.kind,
-        "size": f"{info.size:,} bytes",
+        "size": format_count(info.size, "byte"),
         "created": _format_time(info.created),
         "modified": _format_time(info.modified),
         "accessed": _format_time(info.accessed),

@@ -122,7 +122,7 @@ async def save_prompt(
     if ctx.settings.confirm:
         preview = await to_thread.run_sync(saving.check_saving, ctx.state.libraries, *arguments)
         act = "Create" if preview.created else "Replace"
-        await ctx.confirm(f"{act} {preview.path!r} with {len(text):,} characters?", *arguments)
+        await ctx.confirm(f"{act} {preview.path!r} with {format_count(len(text), 'character')}?", *arguments)
     saved = await to_thread.run_sync(saving.save_prompt, ctx.state.libraries, *arguments)
     await ctx.state.watch.scan()
     return f"{'Created' if saved.created else 'Replaced'} {saved.path!r}: etag {saved.etag}"

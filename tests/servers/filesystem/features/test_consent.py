@@ -21,12 +21,12 @@ async def test_the_user_is_asked_before_a_file_is_overwritten_or_deleted(tmp_pat
         peer = AskedPeer(wire, "2025-06-18", "accept accept")
         wire.answers["elicitation/create"] = peer.answer
         await wire.initialize("2025-06-18", FORMS)
-        assert (await peer.text("write_file", path="a", content="new")).startswith("Replaced a: ")
-        assert (tmp_path / "a").read_text() == "new"
+        assert (await peer.text("write_file", path="a", content="!")).startswith("Replaced a: ")
+        assert (tmp_path / "a").read_text() == "!"
         assert await peer.text("delete_file", path="a") == "Deleted a: 1 entry"
     path = tmp_path.resolve() / "a"
-    overwrite = f"Overwrite {path} with 3 characters? It has 3 bytes now."
-    assert peer.questions == [overwrite, f"Delete {path} (3 bytes)?"]
+    overwrite = f"Overwrite {path} with 1 character? It has 3 bytes now."
+    assert peer.questions == [overwrite, f"Delete {path} (1 byte)?"]
     assert list(tmp_path.iterdir()) == []
 
 
