@@ -215,11 +215,11 @@ class Quota(Protocol):
     listener provides a quota (`transports/http/limits`); a custom transport sets its own in `Run.hooks`."""
 
     def begin(self, client: str) -> "LimitExceeded | None":
-        """Count a call of `client` as in progress until `end`, and return None. If the client already has too many
+        """Count a call from `client` as in progress until `end`, and return None. If the client already has too many
         calls, count nothing and return the error to send."""
 
     def end(self, client: str) -> None:
-        """End a call of `client`."""
+        """End a call from `client`."""
 
 
 class Observer(Protocol):

@@ -30,7 +30,7 @@ from anyio import CapacityLimiter, to_thread
 T = TypeVar("T")
 
 CHECK_ALL_THRESHOLD = 2_000
-"""Number of simultaneous notices from which on checking everything is cheaper than checking each path."""
+"""Number of simultaneous notices at which checking everything becomes cheaper than checking each path."""
 
 _IDLE_STEP_MS = 20
 """Interval in milliseconds at which watchfiles collects changes."""

@@ -93,7 +93,7 @@ class GeneralOptions(BaseModel, defer_build=True):
     max_client_tasks: int = Field(1_000, ge=1, description="tasks of one client")
     max_task_results: int = Field(64 * 1024 * 1024, ge=1024, description="bytes of the results of all tasks")
     task_seconds: float = Field(3_600.0, gt=0, description="seconds until a task expires, running or finished")
-    max_sessions: int = Field(10_000, ge=1, description="sessions that may be open at the same time, for HTTP")
+    max_sessions: int = Field(10_000, ge=1, description="HTTP sessions that may be open at the same time")
     idle_seconds: float = Field(1_800.0, gt=0, description="seconds until an unused session ends, for HTTP")
 
 

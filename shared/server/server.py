@@ -1,4 +1,4 @@
-"""`Server`: an author's declaration of a server. Each call of `open` begins a run of it, with its own settings.
+"""`Server`: an author's declaration of a server. Each call to `open` begins a run of it, with its own settings.
 
     server = Server[Files](Implementation(name="filesystem", version="1"), settings=Settings)
 

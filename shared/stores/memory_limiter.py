@@ -10,7 +10,7 @@ from collections.abc import Callable
 from ..contracts import Rate
 
 CLEANUP_THRESHOLD = 1_024
-"""The number of stored keys from which on keys with a full allowance are deleted."""
+"""The number of stored keys at which keys with a full allowance start being deleted."""
 _ROUNDING = 1e-9
 """Tolerance, in seconds, for rounding errors in sums of many small costs."""
 

@@ -49,9 +49,9 @@ MAX_WAITING = 10_000
 RETRY_SECONDS = 0.5
 """Seconds between a failure to write and the next attempt."""
 MAX_REFUSED = 1_000
-"""Number of kept lines from which on refusals are dropped: served requests are more important."""
+"""Number of kept lines at which refusals start being dropped: served requests are more important."""
 _MAX_BUFFER_BYTES = 16_384
-"""Number of buffered bytes from which on lines are written: a fraction of the smallest allowed file size."""
+"""Number of buffered bytes at which lines are written: a fraction of the smallest allowed file size."""
 _MIN_ERROR, _TOO_MANY_REQUESTS = 400, 429
 
 

@@ -36,7 +36,7 @@ FREE_LIST_LENGTH = 256
 """More freed objects of one kind than asyncio (255) or uvloop (250) keep for reuse."""
 
 GROWTH_BYTES = 16 * 1_048_576
-"""Growth, in bytes, from which on memory is returned to the system."""
+"""Growth, in bytes, at which memory is returned to the system."""
 QUIET_SECONDS = 1.0
 """Seconds from a use of memory to the check whether the process has grown."""
 _ARENA_MAX = -8

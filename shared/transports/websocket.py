@@ -78,8 +78,8 @@ class WebSocketTransport:
 async def open_websocket(
     url: str, headers: Mapping[str, str], credentials: Credentials | None = None, dialect: str | None = None
 ) -> AsyncIterator[WebSocketTransport]:
-    """Open a transport to `url` during the block; `headers`, and the headers from `credentials`, are sent with the
-    handshake. `dialect` is as in `ClientOptions`.
+    """Open a transport to `url` for the duration of the block; `headers`, and the headers from `credentials`, are
+    sent with the handshake. `dialect` is as in `ClientOptions`.
 
     Raises ValueError for any other kind of URL, OSError if the connection fails, ConnectionError if the server does
     not speak WebSocket or the proxy that is set in the environment can't be used, and PeerError with the HTTP status

@@ -39,7 +39,7 @@ class SessionMessages:
         self._opening = opening
         self._registered: set[Connection] = set()
         self.shared_level = SharedLevel(connection, tasks, ANSWER_SECONDS)
-        """The log level of the session that all clients share, if they do."""
+        """The log level of the session shared by all clients, if there is one."""
         self._publish_description()
         connection.watch(self._on_connection_change)
         connection.listen(self.watching.on_server_message)

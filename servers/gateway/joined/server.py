@@ -112,7 +112,7 @@ class JoinedServer:
         return listed if tasks.support is None else await tasks.support_of(_adapt(run, context), name)
 
     def unavailable_error(self, method: str) -> RpcError | ToolError:
-        """Return the error for a call of `method` while the server is not open."""
+        """Return the error for a call to `method` while the server is not open."""
         reason = self.member.reason
         text = f"the server {self.name} is not available{': ' if reason else ''}{reason}"
         return ToolError(text) if method == "tools/call" else RpcError(text, code=-32603)

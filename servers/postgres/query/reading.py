@@ -119,7 +119,7 @@ async def run_query(
 ) -> Answer:
     """Run the query in a transaction with `MODE`, and return as many rows as fit into one result. Raises SqlError.
 
-    The first `query.offset` rows are skipped, for which PostgreSQL has to compute them.
+    The first `query.offset` rows are skipped, but PostgreSQL still has to compute them.
     """
     started_at = time.monotonic()
     sql, values = bind(query)

@@ -206,7 +206,7 @@ def _check_definition(words: Words, allowed: AllowedDdl) -> None:
     elif kind not in (_COMMENTABLE_KINDS if verb == "COMMENT" else _OBJECT_KINDS):
         subject = f"{verb} {kind}" if kind.isalpha() else verb
         raise _make_refusal(
-            f"{subject} is up to the operator, because it concerns more than the tables of one database", _USE_PSQL
+            f"{subject} is up to the operator, because it affects more than the tables of one database", _USE_PSQL
         )
     elif verb != "COMMENT":
         _check_privileges(kind, rest, allowed)

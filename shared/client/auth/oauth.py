@@ -28,7 +28,7 @@ MAX_CONSECUTIVE_LOGINS = 3
 
 @record
 class _SentState:
-    """The state of the credentials at the last call of `headers` in a task. A response is about the token that was
+    """The state of the credentials at the last call to `headers` in a task. A response is about the token that was
     sent; since then, another request may have replaced that token, or may have failed to."""
 
     sender: "OAuth"

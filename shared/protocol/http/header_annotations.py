@@ -41,7 +41,7 @@ def find_annotation_error(schema: Mapping[str, Any]) -> str | None:
         elif node.get("type") not in ANNOTATED_TYPES:
             error = "is not on a string, integer or boolean"
         elif annotation.lower() in seen:
-            error = "has the header name of another argument"
+            error = "has the same header name as another argument"
         if error is not None:
             parts: list[str] = []
             position = path

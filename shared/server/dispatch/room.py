@@ -26,7 +26,7 @@ class Room:
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
     def is_free(self, client: str) -> bool:
-        """Return True if a call of `client` may begin."""
+        """Return True if a call from `client` may begin."""
         # As in `Portions`, a client may use at most half of what the others leave.
         client_bytes = self._by_client.get(client, 0)
         return not client_bytes or client_bytes <= self._limit - self.used
@@ -54,7 +54,7 @@ class Room:
             self.remove(client, size)
 
     async def wait(self, client: str) -> None:
-        """Wait until a call of `client` may begin, after those of its calls that have waited longer."""
+        """Wait until a call from `client` may begin, after those of its calls that have waited longer."""
         loop = asyncio.get_running_loop()
         while not self.is_free(client):
             turn = loop.create_future()

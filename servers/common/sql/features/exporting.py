@@ -102,7 +102,7 @@ async def read(ctx: Ctx, name: str, offset: int | None, length: int | None) -> C
             fits = len(to_json(text)) <= budget if text is not None else len(data) <= budget // 2
             if len(data) < export.bytes or not fits:
                 template = f"{uri}{{?offset,length}}"
-                reason = f"too_large: the export has {export.bytes} bytes; read a part, by bytes: {template}"
+                reason = f"too_large: the export has {export.bytes} bytes; read it by byte range: {template}"
                 raise InvalidParams(reason, data={"uri": uri, "uriTemplate": template})
             return _make_contents(export, uri, data, text, budget)
         start = offset or 0

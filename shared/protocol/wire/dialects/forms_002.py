@@ -163,7 +163,7 @@ def prompt_result(result: _Object) -> _Object:
 
 
 def convert_error(method: str, answer: Failure) -> _Object:
-    """Return the error object of `answer`, an error for a call of `method`, which is "" if unknown."""
+    """Return the error object of `answer`, an error for a call to `method`, which is "" if unknown."""
     data = answer.data
     if method == "read_resource" and answer.code == -32602 and isinstance(data, dict) and "uri" in data:
         # -32602 also means invalid params; only a missing resource has `data.uri`.

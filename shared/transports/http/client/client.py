@@ -193,8 +193,9 @@ async def open_http(
     credentials: Credentials | None = None,
     dialect: str | None = None,
 ) -> AsyncIterator[HttpTransport]:
-    """Open a transport to `url` during the block. `headers`, and the headers from `credentials`, are sent with every
-    request; `dialect` is as in `ClientOptions`. Raises ValueError for an invalid URL, and for an unknown dialect."""
+    """Open a transport to `url` for the duration of the block. `headers`, and the headers from `credentials`, are
+    sent with every request; `dialect` is as in `ClientOptions`. Raises ValueError for an invalid URL, and for an unknown
+    dialect."""
     transport = HttpTransport(Site(url, pool, headers, credentials, dialect))
     try:
         yield transport

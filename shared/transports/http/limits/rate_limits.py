@@ -94,7 +94,7 @@ class ClientQuotas:
         return self._calls
 
     def begin(self, client: str) -> LimitExceeded | None:
-        """Begin a call of `client`, which is counted until `end`. Returns an error if the call may not begin."""
+        """Begin a call from `client`, which is counted until `end`. Returns an error if the call may not begin."""
         account = account_of(client)
         pending_calls = self._calls.get(account, 0)
         if pending_calls >= self.limits.calls:
@@ -103,7 +103,7 @@ class ClientQuotas:
         return None
 
     def end(self, client: str) -> None:
-        """End a call of `client`."""
+        """End a call from `client`."""
         account = account_of(client)
         remaining = self._calls[account] - 1
         if remaining:

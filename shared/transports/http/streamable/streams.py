@@ -7,7 +7,7 @@
 A request continues to be served if its client disconnects, since a disconnection does not cancel a request. Once the
 client has received an event of a stream, it may request the later events, by a GET with `Last-Event-ID` to any
 replica. If it has received none, the stream is lost: its answer is dropped, and requests to the client move to the
-session's own stream. The log of the events decides how long events are stored. (2025-11-25, Transports, Streamable
+session's own stream. The event log determines how long events are stored. (2025-11-25, Transports, Streamable
 HTTP.)
 """
 

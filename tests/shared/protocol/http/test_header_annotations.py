@@ -36,7 +36,7 @@ FAULTS: dict[str, list[dict[str, Any]]] = {
     "not on a string, integer or boolean": [
         _schema(a=_annotated("A", kind)) for kind in ("number", "object", "array", "null", ["string", "null"], None)
     ],
-    "has the header name of another argument": [
+    "has the same header name as another argument": [
         _schema(a=_annotated("Region"), b=_schema(c=_annotated(other))) for other in ("Region", "REGION")
     ],
     "is not on an argument": [
