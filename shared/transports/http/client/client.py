@@ -194,8 +194,8 @@ async def open_http(
     dialect: str | None = None,
 ) -> AsyncIterator[HttpTransport]:
     """Open a transport to `url` for the duration of the block. `headers`, and the headers from `credentials`, are
-    sent with every request; `dialect` is as in `ClientOptions`. Raises ValueError for an invalid URL, and for an unknown
-    dialect."""
+    sent with every request; `dialect` is as in `ClientOptions`. Raises ValueError for an invalid URL, and for an
+    unknown dialect."""
     transport = HttpTransport(Site(url, pool, headers, credentials, dialect))
     try:
         yield transport

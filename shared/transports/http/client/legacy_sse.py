@@ -184,7 +184,8 @@ async def open_sse(
 ) -> AsyncIterator[SseTransport]:
     """Open the event stream at `url` for the duration of the block. `headers`, and the headers from `credentials`,
     are sent with every request; `dialect` is as in `ClientOptions`. The server may take `endpoint_timeout` seconds to
-    open the stream, and as many again to name its endpoint; obtaining credentials, for example by a login, does not count.
+    open the stream, and as many again to name its endpoint; obtaining credentials, for example by a login, does not
+    count.
 
     Raises PeerError if the server has no stream there, with the HTTP status as its code; TimeoutError if it takes too
     long; and ConnectionError if it can't be reached, or its endpoint must not be used.
