@@ -1,6 +1,7 @@
-"""Commands of hosts: Markdown files whose text is sent unchanged except for placeholders (see `placeholders`).
+"""Parses commands of hosts such as Claude Code: Markdown or TOML files whose text is sent unchanged except for
+placeholders (see `placeholders`).
 
-Any front matter is accepted: unknown keys or invalid values never make a command unusable.
+Any front matter is accepted: an unknown key or an invalid value never makes a command unusable.
 """
 
 from typing import Any
@@ -18,9 +19,9 @@ _MAX_LISTED = 20
 
 
 def parse_command(document: Document, name: str, syntax: Syntax, base: str = "") -> Prompt:
-    """Return the prompt of a Markdown file called `name`. Raises PromptError if it has no text.
+    """Return the command in a Markdown file as a prompt called `name`. Raises PromptError if the file has no text.
 
-    The default description is the first line of its text.
+    The default description is the first line of the text. `base` becomes `Prompt.base`.
     """
     front = document.front if document.front is not None else YamlMapping(1)
     if not document.body:
@@ -32,17 +33,17 @@ def parse_command(document: Document, name: str, syntax: Syntax, base: str = "")
         words = value.split() if isinstance(value, str) else _get_texts(front, "arguments")
         valid = (word for word in words if word.isidentifier() and len(word) <= 64)
         names = tuple(dict.fromkeys(valid))[:_MAX_LISTED]
-    requested = find_arguments(document.body, syntax, hint, names)
+    text_arguments = find_arguments(document.body, syntax, hint, names)
     first_line = document.body.splitlines()[0].lstrip("# ")
     return Prompt(
         name=name,
         title=get_text(front, "title")[:_MAX_TITLE] or None,
         description=(get_text(front, "description") or first_line or name)[:_MAX_DESCRIPTION],
-        arguments=order_arguments(requested.arguments),
+        arguments=order_arguments(text_arguments.arguments),
         tags=_get_texts(front, "tags"),
         messages=(Message("user", "text", document.body, document.line),),
         syntax=syntax,
-        words=requested.words,
+        words=text_arguments.words,
         declared=bool(names),
         base=base,
         hint=hint,
@@ -52,7 +53,8 @@ def parse_command(document: Document, name: str, syntax: Syntax, base: str = "")
 
 
 def parse_toml_command(data: bytes, name: str) -> Prompt:
-    """Return the prompt of a Gemini CLI command. Raises PromptError if it is not TOML, or has no `prompt`."""
+    """Return a Gemini CLI command as a prompt called `name`. Raises PromptError if it is not TOML, or has no
+    `prompt`."""
     import tomllib
 
     try:
@@ -72,14 +74,15 @@ def parse_toml_command(data: bytes, name: str) -> Prompt:
     )
 
 
-def get_name(front: YamlMapping | None, otherwise: str) -> str:
-    """Return the `name` in the front matter if it is valid for a prompt, or else `otherwise`."""
+def get_name(front: YamlMapping | None, default: str) -> str:
+    """Return the `name` in the front matter if it is valid for a prompt, or else `default`."""
     name = "" if front is None else get_text(front, "name")
-    return name if NAME.fullmatch(name) else otherwise
+    return name if NAME.fullmatch(name) else default
 
 
 def get_text(front: YamlMapping, key: str) -> str:
-    """Return a string from the front matter, "" if it is missing. A list is joined with commas."""
+    """Return the value of a key in the front matter as a string; "" if the key is missing. The items of a list are
+    joined with commas."""
     value = front.get(key)
     if isinstance(value, list):
         return ", ".join(str(item) for item in value if isinstance(item, str | int | float))
@@ -89,17 +92,17 @@ def get_text(front: YamlMapping, key: str) -> str:
 
 
 def get_tools(front: YamlMapping) -> tuple[str, ...]:
-    """Return the `allowed-tools`, from a list or a string with commas or spaces between them."""
+    """Return the `allowed-tools`, which are a list, or a string of names separated by commas or spaces."""
     value: Any = front.get("allowed-tools", ())
     if isinstance(value, str):
-        # A tool may be followed by a pattern, as in Bash(git add:*), which is not split.
+        # A tool may be followed by a pattern in parentheses, as in Bash(git add:*), which is not split.
         tools, depth = [""], 0
-        for item in value:
-            depth += (item == "(") - (item == ")")
-            if item in ", " and depth <= 0:
+        for character in value:
+            depth += (character == "(") - (character == ")")
+            if character in ", " and depth <= 0:
                 tools.append("")
             else:
-                tools[-1] += item
+                tools[-1] += character
         return tuple(filter(None, tools))
     return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
 

@@ -20,7 +20,7 @@ class Argument(NamedTuple):
     default: Any = None
     """A value of its type; None if it has no default."""
     enum: tuple[str, ...] = ()
-    """The values of an enum."""
+    """The allowed values, if the type is enum."""
     examples: tuple[str, ...] = ()
 
 
@@ -46,22 +46,22 @@ class Prompt(NamedTuple):
     tags: tuple[str, ...] = ()
     messages: tuple[Message, ...] = ()
     syntax: Syntax = "jinja"
-    """The syntax of texts: templates of Jinja, the placeholders of a host, or plain text."""
+    """The syntax of its texts: Jinja templates, text with a host's placeholders, or plain text."""
     words: tuple[str, ...] = ()
-    """The arguments of a command that are the words after its name, in order."""
+    """The names of the arguments that a host takes from the words typed after the command's name, in order."""
     declared: bool = False
-    """True if the front matter of a command declares them, so that `$NAME` is a placeholder."""
+    """True if the front matter of a command declares its arguments, so that `$NAME` is a placeholder."""
     base: str = ""
     """The folder in the library that paths of other files are relative to; "" is the library itself."""
     hint: str = ""
-    """The argument-hint of a command, as written."""
+    """The `argument-hint` in the front matter of a command, as written."""
     allowed_tools: tuple[str, ...] = ()
     """The permissions that a command or a skill requests from a host. This server does not use them."""
     notice: tuple[int, str] | None = None
-    """The line and the text of a fault in the file, which is still served."""
+    """The line and the description of a fault in the file, in spite of which the prompt is served."""
 
 
 def order_arguments(arguments: Iterable[Argument]) -> tuple[Argument, ...]:
-    """Return the arguments with the required ones first and otherwise as written: clients may take them by
+    """Return the arguments with the required ones first, and otherwise in the same order: clients may pass values by
     position."""
     return tuple(sorted(arguments, key=lambda argument: not argument.required))

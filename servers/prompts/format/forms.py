@@ -21,9 +21,9 @@ SKILL = "SKILL.md"
 HIDDEN_FOLDERS = frozenset(
     {".agents", ".claude", ".claude-plugin", ".codex", ".cursor", ".gemini", ".github", ".opencode"}
 )
-"""Hidden folders with commands or skills in one of their subfolders."""
+"""Folders in which hosts keep commands or skills. Other folders with a name like .x are not read."""
 
-_HOSTS: dict[tuple[str, ...], tuple[Syntax, str]] = {
+_COMMAND_FOLDERS: dict[tuple[str, ...], tuple[Syntax, str]] = {
     (".claude", "commands"): ("claude", ".md"),
     (".claude", "agents"): ("claude", ".md"),
     (".claude-plugin", "commands"): ("claude", ".md"),
@@ -42,10 +42,11 @@ _HOSTS: dict[tuple[str, ...], tuple[Syntax, str]] = {
     ("opencode", "command"): ("opencode", ".md"),
     ("opencode", "commands"): ("opencode", ".md"),
 }
-"""The syntax and the suffix of the files in a folder within another."""
-_PLUGIN = ("commands", "agents")
-"""The folders of a Claude Code plugin or a Gemini CLI extension."""
-_AGENTS = ("agent", "agents")
+"""The folders with a host's commands, as the names of a folder and its subfolder, with the syntax and the file name
+extension of the commands in them."""
+_PLUGIN_FOLDERS = ("commands", "agents")
+"""The folders with the commands of a Claude Code plugin or a Gemini CLI extension."""
+_AGENT_FOLDERS = ("agent", "agents")
 _NOT_IN_NAMES = frozenset({*HIDDEN_FOLDERS, "command", "commands", "prompts", "skills"})
 """Folders whose names describe their contents rather than the owner."""
 _ENDINGS = (".prompt.md", ".agent.md", ".chatmode.md", ".instructions.md", ".md", ".toml")
@@ -56,10 +57,11 @@ _DOCUMENTS = frozenset(
         *("GEMINI", "LICENSE", "README", "SECURITY"),
     )
 )
-"""Files that are often next to prompts, and are not prompts."""
-_FRONT = re.compile(rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$", re.DOTALL | re.MULTILINE)
-_PLAIN_NAME = re.compile(rb"^name:[ \t]+([A-Za-z][A-Za-z0-9_-]*)[ \t]*\r?$", re.MULTILINE)
-_OTHER_NAME = re.compile(rb"^(?:name\b|[^a-z \t\r\n#-])", re.MULTILINE)
+"""Files that are often next to prompts, but are not prompts."""
+_FRONT_MATTER = re.compile(rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$", re.DOTALL | re.MULTILINE)
+_NAME_LINE = re.compile(rb"^name:[ \t]+([A-Za-z][A-Za-z0-9_-]*)[ \t]*\r?$", re.MULTILINE)
+_POSSIBLE_NAME_LINE = re.compile(rb"^(?:name\b|[^a-z \t\r\n#-])", re.MULTILINE)
+"""Lines that may set the name, perhaps in a notation that only a YAML parser understands, such as a quoted key."""
 _INCLUDES = re.compile(r"\{%-?\s*include\b")
 
 
@@ -67,7 +69,7 @@ class Kind(NamedTuple):
     """The classification of a file."""
 
     form: Literal["markdown", "command", "skill"]
-    """A file is a command because of its path, which gives its name."""
+    """`command` if the path alone makes the file a command; then the path also gives its name."""
     name: str
     """The name of the prompt, unless its front matter has another."""
     base: str
@@ -75,35 +77,35 @@ class Kind(NamedTuple):
     syntax: Syntax = "claude"
     """The syntax of a command, and of Markdown that is not in this server's own format."""
     may_be_ours: bool = True
-    """True if it may be in this server's own format: a file in a host's folder is in the host's format."""
+    """True if it may be in this server's own format. A file in a folder of a host is always in the host's format."""
 
 
 def find_kind(path: str, root: tuple[str, ...], skills: frozenset[str]) -> Kind | None:
     """Classify the file at `path` in the library at `root`; return None if it is not a prompt.
 
-    `skills` has the directories with a SKILL.md: their other files belong to the skill.
+    `skills` contains the directories with a SKILL.md, whose other files belong to the skill.
     """
     *folders, file = path.split("/")
     if file == SKILL:
         return Kind("skill", folders[-1] if folders else root[-1], "/".join(folders))
-    ending = next((part for part in _ENDINGS if file.endswith(part) and file != part), None)
-    above = {"/".join(folders[:count]) for count in range(len(folders) + 1)}
-    if ending is None or file in _DOCUMENTS or above & skills:
+    ending = next((ending for ending in _ENDINGS if file.endswith(ending) and file != ending), None)
+    parents = {"/".join(folders[:count]) for count in range(len(folders) + 1)}
+    if ending is None or file in _DOCUMENTS or parents & skills:
         return None
     all_folders = (*root, *folders)
     for index in range(len(all_folders) - 1):
-        host = _HOSTS.get(all_folders[index : index + 2])
+        host = _COMMAND_FOLDERS.get(all_folders[index : index + 2])
         if host is not None and file.endswith(host[1]):
             stem = file.removesuffix(host[1]).removesuffix(".agent")
             return Kind("command", _join_names(all_folders[index + 1 :], stem), "", host[0], False)
-    if file.startswith(("_", ".")) or any(part.startswith(("_", ".")) for part in folders):
+    if file.startswith(("_", ".")) or any(folder.startswith(("_", ".")) for folder in folders):
         return None
     stem = file.removesuffix(ending)
     if ending == ".prompt.md":
         return Kind("markdown", "-".join([*folders, stem]), "", "vscode")
     # The library may itself be a folder of commands.
     inner = all_folders[-len(folders) - 1 :]
-    index = next((index for index in range(len(inner)) if inner[index] in _PLUGIN), -1)
+    index = next((index for index in range(len(inner)) if inner[index] in _PLUGIN_FOLDERS), -1)
     if index >= 0:
         # Several plugins in one library may have commands with the same name.
         plugin = inner[index - 1] if index > 1 else ""
@@ -113,15 +115,17 @@ def find_kind(path: str, root: tuple[str, ...], skills: frozenset[str]) -> Kind 
 
 
 def _join_names(folders: tuple[str, ...], stem: str, plugin: str = "") -> str:
-    """Return the name of a prompt below the folder that makes it one."""
-    # A skill may have the same name as an agent.
-    kind = "agents" if folders[0] in _AGENTS else ""
-    return "-".join(filter(None, (plugin, kind, *folders[1:], stem)))
+    """Return the name of a command: the names of its plugin and folders, and the stem of its file, joined with -. The
+    first folder, which makes the file a command, is left out."""
+    # The name of an agent begins with "agents", since a skill may have the same name otherwise.
+    agents = "agents" if folders[0] in _AGENT_FOLDERS else ""
+    return "-".join(filter(None, (plugin, agents, *folders[1:], stem)))
 
 
 def find_longer_names(path: str, kind: Kind, declared: str, all_folders: bool = False) -> Iterator[str]:
-    """Yield names for the file at `path`, each with one more of its folders than the previous one, and finally one
-    with its form. Only folders that identify the owner count, or with `all_folders` all of them."""
+    """Yield names for the prompt in the file at `path`, from short to long. The first is the declared name or the
+    file's stem; each of the others has one more folder of the path in front. Folders that don't identify the owner
+    are skipped, unless `all_folders` is true; then one more name begins with `skill` or `prompt`."""
     *folders, file = path.split("/")
     if kind.form == "skill":
         folders, stem = folders[:-1], kind.name
@@ -140,13 +144,13 @@ def find_name(kind: Kind, data: bytes) -> str | None:
     """Return the name that a file gives its prompt, if it can be found without parsing YAML; otherwise None."""
     if kind.form == "command":
         return kind.name
-    front = _FRONT.match(data)
+    front = _FRONT_MATTER.match(data)
     if front is None:
         return kind.name
-    names = _PLAIN_NAME.findall(front[1])
-    if len(names) == 1 and len(_OTHER_NAME.findall(front[1])) == 1:
+    names = _NAME_LINE.findall(front[1])
+    if len(names) == 1 and len(_POSSIBLE_NAME_LINE.findall(front[1])) == 1:
         return str(names[0], "ascii")
-    return None if _OTHER_NAME.search(front[1]) else kind.name
+    return None if _POSSIBLE_NAME_LINE.search(front[1]) else kind.name
 
 
 def parse_file(kind: Kind, data: bytes) -> Prompt:
@@ -161,12 +165,12 @@ def parse_file(kind: Kind, data: bytes) -> Prompt:
             prompt = parse_prompt(document, kind.name)
         except PromptError as error:
             front = document.front or YamlMapping(1)
-            arguments = [item for item in _items(front, "arguments") if isinstance(item, YamlMapping)]
-            names = [rf"\{{\{{-?\s*{re.escape(str(item.get('name')))}\b" for item in arguments]
-            # Messages before the body, a statement of a template, or a declared argument in the body.
-            if "messages" in front or re.search("|".join([r"\{%", *names]), document.body) is not None:
+            arguments = [item for item in _get_list(front, "arguments") if isinstance(item, YamlMapping)]
+            patterns = [rf"\{{\{{-?\s*{re.escape(str(item.get('name')))}\b" for item in arguments]
+            # Messages, a template's statement, or a declared argument in the body: only this server has these.
+            if "messages" in front or re.search("|".join([r"\{%", *patterns]), document.body) is not None:
                 raise
-            # Other programs declare arguments in the same way, with their own keys and names.
+            # Otherwise the file may be for another program, which declares arguments with other keys or types.
             document = document._replace(notice=(error.line or 1, f"{error.reason}; it is served as a command"))
         else:
             return prompt._replace(name=kind.name) if kind.form == "command" else prompt
@@ -179,10 +183,10 @@ def _is_template(document: Document) -> bool:
     front = document.front
     if front is None:
         return False
-    declared = any(isinstance(item, YamlMapping) for key in STRUCTURED for item in _items(front, key))
+    declared = any(isinstance(item, YamlMapping) for key in STRUCTURED for item in _get_list(front, key))
     return declared or (front.keys() <= PROMPT.keys() and _INCLUDES.search(document.body) is not None)
 
 
-def _items(front: YamlMapping, key: str) -> list[object]:
+def _get_list(front: YamlMapping, key: str) -> list[object]:
     value = front.get(key)
     return value if isinstance(value, list) else []

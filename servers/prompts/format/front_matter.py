@@ -1,8 +1,8 @@
-"""Front matter: how it is separated from the body, and the values of its keys, in one table that readers use for
-validation.
+"""Front matter: splits a file into front matter and body, and checks the keys and values by the tables `PROMPT`,
+`ARGUMENT` and `MESSAGE`.
 
-`front-matter.schema.json` next to this file is the same as a JSON Schema, for editors. It is generated from that
-table by `tests/servers/prompts/format/test_front_matter.py`, which also checks that they agree.
+`front-matter.schema.json` next to this file has the same rules as a JSON Schema, for editors. It is generated from
+the tables by `tests/servers/prompts/format/test_front_matter.py`, which also checks that they agree.
 """
 
 import json
@@ -18,25 +18,27 @@ MAX_FILE_BYTES = 256_000
 """Maximum size of a file, in bytes."""
 FRONT_MATTER = YamlLimits(characters=64_000, values=10_000, depth=12)
 
-_FORM = re.compile(r"---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
-# In Claude Code's notation this is a string; in YAML it is a list, or an error if another [ follows.
+_BLOCK = re.compile(r"---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+# Claude Code reads `argument-hint: [a] [b]` as a string. In YAML, [a] is a list, and a second [ is an error.
 _HINT = re.compile(r"^(argument-hint:[ \t]+)(\[[^\n]*)$", re.MULTILINE)
 
-_BEGUN = re.compile(r"---[ \t]*\n[A-Za-z][\w-]*:")
+_UNCLOSED_BLOCK = re.compile(r"---[ \t]*\n[A-Za-z][\w-]*:")
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 STRUCTURED = ("arguments", "messages")
 """Keys with lists of mappings, which mean that a file is in this server's own format."""
-# A line that begins with a capital belongs to the text before it: examples in a description contain `Context: ...`.
+# A line that begins with a capital continues the text before it: examples in a description contain `Context: ...`.
 _KEY_LINE = re.compile(r"([a-z][\w-]{0,63}):(?:[ \t]+(.*)|())")
 _ITEM_LINE = re.compile(r"[ \t]*-[ \t]+(.+)")
 
-_CONTROLS = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
-NAME = re.compile(rf"(?!\s)[^{_CONTROLS}]{{1,128}}(?<!\s)")
-"""The valid names of prompts. Some clients change certain names."""
+_CONTROL_CHARACTERS = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
+NAME = re.compile(rf"(?!\s)[^{_CONTROL_CHARACTERS}]{{1,128}}(?<!\s)")
+"""The valid names of prompts."""
 _ARGUMENT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 TYPES = ("string", "number", "boolean", "enum", "file", "url", "list")
-_SPECIAL = frozenset(["and", "else", "false", "if", "in", "is", "loop", "none", "not", "or", "range", "self", "true"])
-"""Words with a meaning in templates."""
+_RESERVED_WORDS = frozenset(
+    ["and", "else", "false", "if", "in", "is", "loop", "none", "not", "or", "range", "self", "true"]
+)
+"""Words that have a meaning in templates, so that no argument can have such a name."""
 _ROLES = ("user", "assistant")
 
 
@@ -50,7 +52,7 @@ class Document(NamedTuple):
     line: int
     """The line where the body begins."""
     notice: tuple[int, str] | None = None
-    """The line and the text of an error in the front matter, which was still read."""
+    """The line and the description of an error in the front matter; None if it is valid YAML."""
 
 
 def parse_document(data: bytes) -> Document:
@@ -63,16 +65,16 @@ def parse_document(data: bytes) -> Document:
         line = data.count(b"\n", 0, error.start) + 1
         raise PromptError("bad_prompt", "it is not UTF-8", line=line) from None
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    match = _FORM.match(text)
+    match = _BLOCK.match(text)
     if match is None:
-        # Text may begin with a horizontal rule, which looks the same.
-        if _BEGUN.match(text):
+        # A file without front matter may begin with a horizontal rule, which is also written as ---.
+        if _UNCLOSED_BLOCK.match(text):
             raise PromptError("bad_prompt", "its front matter has no closing --- line", line=1)
         return Document(None, text.strip(), _find_line(text, 0))
-    written = _HINT.sub(lambda hint: hint[1] + json.dumps(hint[2].rstrip(), ensure_ascii=False), match[1])
+    yaml_text = _HINT.sub(lambda hint: hint[1] + json.dumps(hint[2].rstrip(), ensure_ascii=False), match[1])
     body, line = text[match.end() :].strip(), _find_line(text, match.end())
     try:
-        return Document(parse_mapping(written, 2), body, line)
+        return Document(parse_mapping(yaml_text, 2), body, line)
     except PromptError as error:
         front = _read_lines(match[1])
         if front is None:
@@ -83,12 +85,12 @@ def parse_document(data: bytes) -> Document:
 
 
 def _read_lines(text: str) -> YamlMapping | None:
-    """Return the keys of front matter that is not YAML, with the rest of their lines as strings; no keys if a text
-    begins with a horizontal rule. Return None for mappings in lists, which lines can't express, and above the limits
-    of YAML."""
+    """Return the keys of front matter that is not valid YAML, each with the rest of its line, or the items below it,
+    as strings. Return no keys for text between two horizontal rules. Return None if the text can't be read line by
+    line, since `arguments` or `messages` has mappings, or if it is too long or has control characters."""
     if len(text) > FRONT_MATTER.characters or _UNPRINTABLE.search(text):
         return None
-    # The line of --- precedes it.
+    # The first line of the file is ---.
     front = YamlMapping(2)
     key = ""
     for number, text_line in enumerate(text.split("\n"), 2):
@@ -125,16 +127,18 @@ def parse_mapping(text: str, line: int = 1) -> YamlMapping:
 
 
 def _find_line(text: str, start: int) -> int:
+    """Return the number of the first line from the index `start` on that is not blank."""
     rest = text[start:]
     blank = len(rest) - len(rest.lstrip())
     return text.count("\n", 0, start + blank) + 1
 
 
 class Key(NamedTuple):
-    """The values that a key allows."""
+    """The rule for the value of a key."""
 
     kind: str
-    """text, texts, boolean, value, items, or a name for one of the checks below."""
+    """text, texts, boolean, value (of an argument), items (mappings), name (of a prompt), argument (the name of one),
+    type or role."""
     description: str
     limit: int = 2_000
     """Maximum number of characters, or of items in a list."""
@@ -169,7 +173,8 @@ PROMPT = {
 
 
 def require_keys(mapping: YamlMapping, keys: Mapping[str, Key], where: str) -> None:
-    """Check that the mapping has only keys that `keys` allow, and all that they require. Raises PromptError."""
+    """Check that the mapping has only the keys in `keys`, with valid values, and all required ones. `where` names the
+    mapping in the error. Raises PromptError."""
     for name, value in mapping.items():
         key = keys.get(name)
         if key is None:
@@ -183,11 +188,12 @@ def require_keys(mapping: YamlMapping, keys: Mapping[str, Key], where: str) -> N
 
 
 def refuse(mapping: YamlMapping, key: str, reason: str) -> NoReturn:
-    """Raise the error with the line of the key."""
+    """Raise PromptError with the line of the key, or of the mapping if it does not have the key."""
     raise PromptError("bad_prompt", reason, line=mapping.lines.get(key, mapping.line))
 
 
 def _check_value(key: Key, value: Any) -> str | None:
+    """Return what is wrong with a value, as the end of a sentence; None if it is valid."""
     match key.kind:
         case "text" | "name" | "argument":
             return _check_text(key, value)
@@ -195,8 +201,8 @@ def _check_value(key: Key, value: Any) -> str | None:
             return None if isinstance(value, bool) else "is neither true nor false"
         case "value":
             if isinstance(value, list):
-                whole = all(isinstance(element, str) for element in value)
-                return None if whole else "is a list with items that are not strings"
+                are_strings = all(isinstance(element, str) for element in value)
+                return None if are_strings else "is a list with items that are not strings"
             if isinstance(value, float) and not math.isfinite(value):
                 return "is not a finite number"
             return None if isinstance(value, str | int | float) else "can't be the value of an argument"
@@ -207,8 +213,10 @@ def _check_value(key: Key, value: Any) -> str | None:
             wrong = next(filter(None, (_check_text(line, item) for item in value)), None)
             return None if wrong is None else f"has an item that {wrong}"
         case "items":
-            whole = isinstance(value, list) and all(isinstance(element, YamlMapping) for element in value)
-            return None if whole and len(value) <= key.limit else f"is not a list of at most {key.limit} mappings"
+            are_mappings = isinstance(value, list) and all(isinstance(element, YamlMapping) for element in value)
+            return (
+                None if are_mappings and len(value) <= key.limit else f"is not a list of at most {key.limit} mappings"
+            )
     choices = TYPES if key.kind == "type" else _ROLES
     return None if value in choices else f"is not one of: {', '.join(choices)}"
 
@@ -224,6 +232,6 @@ def _check_text(key: Key, value: Any) -> str | None:
         )
     if key.kind == "argument" and _ARGUMENT_NAME.fullmatch(value) is None:
         return "is not a name of letters, digits and _ that begins with a letter"
-    if key.kind == "argument" and value.lower() in _SPECIAL:
+    if key.kind == "argument" and value.lower() in _RESERVED_WORDS:
         return f"is {value!r}, which has another meaning in a template"
     return None

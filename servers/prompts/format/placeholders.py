@@ -16,13 +16,15 @@ from typing import Any, NamedTuple
 
 from servers.prompts.format.definitions import Argument, Prompt, Syntax
 
-_ALL = "arguments"
+_ALL_WORDS = "arguments"
+"""The name of an argument that contains all words."""
 _MAX_WORDS = 20
-"""Maximum number of words with their own argument."""
+"""Maximum number of numbered placeholders in a text for which each gets an argument."""
 
 # Patterns are compiled when they are first used: a server starts sooner, and few libraries have files of all hosts.
 _CLAUDE = r"(\\*)\$(?:ARGUMENTS(?:\[([0-9]{1,4})\])?|([0-9]{1,4})(?!\w)|(%s)(?!\w))"
 _NO_NAME = "(?!)"
+"""A pattern that matches nothing, for the %s of `_CLAUDE` if no names of arguments are declared."""
 _CODEX_WORDS = r"\$\$|\$(ARGUMENTS|[1-9])"
 _CODEX_NAMES = r"\$\$|\$(?!ARGUMENTS(?![A-Z0-9_]))([A-Z][A-Z0-9_]*)"
 _OPENCODE = r"\$(ARGUMENTS|[0-9]{1,4})"
@@ -32,11 +34,12 @@ _HINT = r"<([^<>]{1,100})>|\[([^\[\]]{1,100})\]|(\S{1,100})"
 
 
 class TextArguments(NamedTuple):
-    """The arguments that a text requires."""
+    """The arguments of a text with placeholders."""
 
     arguments: tuple[Argument, ...] = ()
     words: tuple[str, ...] = ()
-    """The arguments that are words, in order; empty if one argument contains all words."""
+    """The names of the arguments that are one word each, in order; empty for an argument with all words, and for
+    arguments that the host takes by name."""
 
 
 def find_arguments(text: str, syntax: Syntax, hint: str = "", names: Sequence[str] = ()) -> TextArguments:
@@ -55,56 +58,60 @@ def find_arguments(text: str, syntax: Syntax, hint: str = "", names: Sequence[st
     if syntax == "opencode":
         return _find_word_arguments([match[1] for match in re.finditer(_OPENCODE, text)], 1, hint)
     if syntax == "vscode":
-        described: dict[str, str | None] = {}
+        descriptions: dict[str, str | None] = {}
         for match in re.finditer(_VSCODE, text):
-            described[match[1]] = described.get(match[1]) or match[2]
+            descriptions[match[1]] = descriptions.get(match[1]) or match[2]
         return TextArguments(
-            tuple(Argument(name, description=description) for name, description in described.items())
+            tuple(Argument(name, description=description) for name, description in descriptions.items())
         )
-    return TextArguments((Argument(_ALL),) if syntax == "gemini" and _GEMINI in text else ())
+    return TextArguments((Argument(_ALL_WORDS),) if syntax == "gemini" and _GEMINI in text else ())
 
 
 def _find_word_arguments(numerals: Sequence[str | None], first: int, hint: str) -> TextArguments:
-    """Return the arguments of a text with these placeholders; the first word has the number `first`, and a
-    placeholder without a number is for all words."""
+    """Return the arguments of a text whose placeholders have these numerals; a placeholder without a number is for
+    all words. The host counts words from `first`. `hint` is the `argument-hint`, which may name the words."""
     numbers = sorted({int(numeral) for numeral in numerals if numeral and numeral.isdecimal()})
-    numbered = all(numeral and numeral.isdecimal() for numeral in numerals)
-    # Prices, and the fields of an awk program, are rarely numbered without gaps.
-    if numbered and numbers and numbers == [*range(first, first + len(numbers))] and len(numbers) <= _MAX_WORDS:
-        written = [item[0] for item in re.finditer(_HINT, hint)]
-        hinted = [re.sub(r"[^A-Za-z0-9_]+", "_", item.strip("<>[].… ")).strip("_")[:64] for item in written]
-        fits = len(hinted) == len(numbers) == len(set(hinted)) and all(hinted)
-        words = tuple(hinted) if fits else tuple(f"arg{number}" for number in numbers)
-        needed = {word for word, item in zip(words, written, strict=False) if fits and item.startswith("<")}
-        return TextArguments(tuple(Argument(word, required=word in needed) for word in words), words)
+    is_numbered = all(numeral and numeral.isdecimal() for numeral in numerals)
+    # Prices and the fields of an awk program look like placeholders, but are rarely numbered without gaps.
+    if is_numbered and numbers and numbers == [*range(first, first + len(numbers))] and len(numbers) <= _MAX_WORDS:
+        hint_items = [item[0] for item in re.finditer(_HINT, hint)]
+        hinted_names = [re.sub(r"[^A-Za-z0-9_]+", "_", item.strip("<>[].… ")).strip("_")[:64] for item in hint_items]
+        fits = len(hinted_names) == len(numbers) == len(set(hinted_names)) and all(hinted_names)
+        words = tuple(hinted_names) if fits else tuple(f"arg{number}" for number in numbers)
+        required_words = {
+            word for word, item in zip(words, hint_items, strict=False) if fits and item.startswith("<")
+        }
+        return TextArguments(tuple(Argument(word, required=word in required_words) for word in words), words)
     if not numerals and not hint:
         return TextArguments()
     required = hint.startswith("<") and "[" not in hint and "optional" not in hint.lower()
-    return TextArguments((Argument(_ALL, description=hint or None, required=required),))
+    return TextArguments((Argument(_ALL_WORDS, description=hint or None, required=required),))
 
 
 def fill_placeholders(text: str, prompt: Prompt, values: Mapping[str, Any]) -> Iterator[str]:
     """Yield the pieces of a text of the prompt, with the values of arguments in their placeholders."""
-    named = {name: str(value) for name, value in values.items() if value not in (None, "")}
+    by_name = {name: str(value) for name, value in values.items() if value not in (None, "")}
     if prompt.words:
-        words = [named.get(name) for name in prompt.words]
+        words = [by_name.get(name) for name in prompt.words]
         everything = " ".join(filter(None, words))
     else:
-        everything = named.get(_ALL, "")
+        everything = by_name.get(_ALL_WORDS, "")
         try:
             words = [*shlex.split(everything)]
         except ValueError:  # an unclosed quotation
             words = [everything]
-    return _FILLERS[prompt.syntax](text, _Input(everything, words, named), prompt)
+    return _FILLERS[prompt.syntax](text, _Input(everything, words, by_name), prompt)
 
 
 class _Input(NamedTuple):
     """The user's input."""
 
     everything: str
+    """All words as one string, as a user would type it."""
     words: Sequence[str | None]
     """None for an omitted word before another."""
-    named: Mapping[str, str]
+    by_name: Mapping[str, str]
+    """The values of arguments by name, without the omitted ones."""
 
     def word(self, index: int) -> str | None:
         """Return the word at an index from 0; None if it was not given."""
@@ -120,7 +127,7 @@ def _fill_claude(text: str, user_input: _Input, prompt: Prompt) -> Iterator[str]
         if len(slashes) % 2:
             slashes, value = slashes[1:], match[0][len(slashes) :]
         elif name:
-            value = user_input.named.get(name, "")
+            value = user_input.by_name.get(name, "")
         else:
             value = user_input.everything if index is None else user_input.word(int(index))
         # A price keeps its dollar sign: a number without a corresponding word is not a placeholder.
@@ -136,16 +143,16 @@ def _fill_claude(text: str, user_input: _Input, prompt: Prompt) -> Iterator[str]
 
 
 def _fill_codex(text: str, user_input: _Input, prompt: Prompt) -> Iterator[str]:
-    named = bool(prompt.arguments) and not prompt.words and prompt.arguments[0].name != _ALL
+    is_named = bool(prompt.arguments) and not prompt.words and prompt.arguments[0].name != _ALL_WORDS
     end = 0
-    for match in re.finditer(_CODEX_NAMES if named else _CODEX_WORDS, text):
-        if match[1] is None or (named and match[1] not in user_input.named):
+    for match in re.finditer(_CODEX_NAMES if is_named else _CODEX_WORDS, text):
+        if match[1] is None or (is_named and match[1] not in user_input.by_name):
             continue
         yield text[end : match.start()]
-        if named:
-            yield user_input.named[match[1]]
+        if is_named:
+            yield user_input.by_name[match[1]]
         else:
-            # All words, without their quotation marks.
+            # Codex removes the quotation marks around words.
             everything = " ".join(filter(None, user_input.words))
             yield everything if match[1] == "ARGUMENTS" else user_input.word(int(match[1]) - 1) or ""
         end = match.end()
@@ -178,7 +185,7 @@ def _fill_vscode(text: str, user_input: _Input, _prompt: Prompt) -> Iterator[str
     end = 0
     for match in re.finditer(_VSCODE, text):
         yield text[end : match.start()]
-        yield user_input.named.get(match[1], match[0])
+        yield user_input.by_name.get(match[1], match[0])
         end = match.end()
     yield text[end:]
 

@@ -13,20 +13,16 @@ _PYTHON_TYPES: dict[str, tuple[type, ...]] = {"number": (int, float), "boolean":
 
 
 def parse_prompt(document: Document, name: str) -> Prompt:
-    """Return the prompt of a file in this server's own format, called `name` if it has no name. Raises
-    PromptError."""
+    """Return the prompt of a file in this server's own format. It is called `name` if the front matter has no name.
+    Raises PromptError."""
     if document.front is None:
         raise PromptError("bad_prompt", "it must begin with front matter enclosed by two `---` lines", line=1)
-    return build_prompt(document.front, document, name)
-
-
-def build_prompt(front: YamlMapping, document: Document, name: str) -> Prompt:
-    """Return the prompt with the keys in `front` and the body of the document. Raises PromptError."""
+    front = document.front
     require_keys(front, PROMPT, "the front matter")
     arguments = [_parse_argument(item) for item in front.get("arguments", ())]
-    twice = [item for item in arguments if [other.name for other in arguments].count(item.name) > 1]
-    if twice:
-        refuse(front, "arguments", f"two arguments are called {twice[0].name!r}")
+    duplicates = [item for item in arguments if [other.name for other in arguments].count(item.name) > 1]
+    if duplicates:
+        refuse(front, "arguments", f"two arguments are called {duplicates[0].name!r}")
     messages: list[Message] = []
     for item in front.get("messages", ()):
         require_keys(item, MESSAGE, "a message")
@@ -65,11 +61,11 @@ def _parse_argument(mapping: YamlMapping) -> Argument:
     if "default" in mapping:
         if mapping.get("required"):
             refuse(mapping, "default", f"{where} is required and has a default; it can't have both")
-        # In Python a bool is also an int.
-        fits = isinstance(default, _PYTHON_TYPES.get(kind, (str,))) and isinstance(default, bool) == (
+        # A bool is also an int in Python, so True would pass as a number.
+        matches_type = isinstance(default, _PYTHON_TYPES.get(kind, (str,))) and isinstance(default, bool) == (
             kind == "boolean"
         )
-        if not fits:
+        if not matches_type:
             refuse(
                 mapping, "default", f"{where}: its default is not a {'text' if kind not in _PYTHON_TYPES else kind}"
             )

@@ -24,20 +24,22 @@ LIMIT = f"a skill may have at most {_MAX_FILES} files and {MAX_BYTES:,} bytes"
 
 
 def parse_skill(document: Document, name: str, base: str) -> Prompt:
-    """Return the prompt of a SKILL.md in the directory `base`, which is called `name`. Raises PromptError."""
+    """Return the prompt of the SKILL.md in the directory `base`. It is called `name`, after this directory, if the
+    front matter has no name. Raises PromptError."""
     front = document.front or YamlMapping(1)
     command = parse_command(document, get_text(front, "name") or name, "claude", base)
     if not get_text(front, "description") and document.notice is None:
-        # Claude Code describes it by its text, and other hosts leave it out.
+        # Claude Code uses the text as a description. Other hosts ignore such a skill.
         command = command._replace(notice=(front.line, "it has no description, which a skill needs in most hosts"))
-    # Other hosts have no placeholders: `$1` is one only if the skill declares that it takes arguments.
+    # Most hosts have no placeholders in skills, so `$1` counts as one only if the skill says that it takes arguments.
     if command.hint or command.declared or "$ARGUMENTS" in document.body:
         return command
     return command._replace(arguments=(), words=(), syntax="plain")
 
 
 def format_manifest(prompt: Prompt, body: str) -> str:
-    """Return the SKILL.md of a prompt, with this text. The files in its messages are next to it, at the same paths.
+    """Return the SKILL.md of a prompt, with `body` as its text. The files that the text refers to must be put next to
+    it, at the paths that they have in the prompt.
 
     Raises PromptError if a skill can't have its name or description.
     """
@@ -53,7 +55,8 @@ def format_manifest(prompt: Prompt, body: str) -> str:
 
 
 def require_valid_manifest(prompt: Prompt, document: Document) -> None:
-    """Check that the SKILL.md of the prompt is valid for other readers too. Raises PromptError."""
+    """Check that the SKILL.md of the prompt, which this server could read, is also valid for hosts. Raises
+    PromptError."""
     _require_valid(prompt)
     front = document.front or YamlMapping(1)
     for key in ("name", "description"):
@@ -64,24 +67,24 @@ def require_valid_manifest(prompt: Prompt, document: Document) -> None:
         raise PromptError("bad_prompt", f"the front matter has the name {get_text(front, 'name')!r}", line=1)
 
 
-def require_size(files: Iterable[int]) -> None:
+def require_size(file_sizes: Iterable[int]) -> None:
     """Check that files of these sizes, including SKILL.md, are within the limits of all hosts. Raises PromptError."""
-    sizes = list(files)
+    sizes = list(file_sizes)
     if len(sizes) > _MAX_FILES or sum(sizes) > MAX_BYTES:
         raise PromptError("too_large", LIMIT)
 
 
-def find_excess_files(others: Mapping[str, int], manifest: int) -> set[str]:
-    """Return the files next to a SKILL.md of `manifest` bytes that exceed the limits of all hosts. Files are counted
-    in path order until a limit is reached. `others` contains their sizes, without hidden files."""
-    unfitting: set[str] = set()
-    files, size = 1, manifest
+def find_excess_files(others: Mapping[str, int], manifest_size: int) -> set[str]:
+    """Return the files of a skill for which there is no room within the limits of all hosts, in path order. `others`
+    contains the sizes in bytes of all files but SKILL.md, without hidden ones, and `manifest_size` is SKILL.md's."""
+    excess_files: set[str] = set()
+    files, size = 1, manifest_size
     for path in sorted(others):
         if files == _MAX_FILES or size + others[path] > MAX_BYTES:
-            unfitting.add(path)
+            excess_files.add(path)
         else:
             files, size = files + 1, size + others[path]
-    return unfitting
+    return excess_files
 
 
 def _require_valid(prompt: Prompt) -> None:

@@ -1,9 +1,9 @@
-"""The address of a library that is not a directory: the path of a package, or a git repository in pip's format (pip,
-VCS Support):
+"""The address of a library that is not a directory: a git repository, or a package (a zip archive or a marketplace
+file on this machine). The address of a repository has pip's format (its documentation, VCS Support):
 
     git+https://github.com/team/prompts.git@v2#subdirectory=reviews
 
-The reference is a branch, a tag or a full commit hash; the default is the default branch.
+The reference, here v2, is a branch, a tag or a full commit hash; without one, the default branch is used.
 """
 
 import re
@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 
 MARKETPLACE = ".claude-plugin/marketplace.json"
 """The path of a plugin marketplace, where Claude Code finds it."""
-_MARKETPLACE = Path(MARKETPLACE)
+_MARKETPLACE_PATH = Path(MARKETPLACE)
 SCHEMES = ("https", "ssh", "git", "file")
 FORM = "git+https://HOST/REPOSITORY@REF#subdirectory=FOLDER"
-_ARCHIVES = (".zip", ".skill")
+_ARCHIVE_EXTENSIONS = (".zip", ".skill")
 # Patterns are compiled when they are first used: most servers have no such address.
 _HOST = r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*"
 _USER = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
@@ -28,10 +28,10 @@ _SUBDIRECTORY = "subdirectory="
 
 
 class Address(NamedTuple):
-    """The location of a library."""
+    """A library in a git repository."""
 
     url: str
-    """The URL for git, without a password."""
+    """The URL that git gets; it never contains a password."""
     ref: str = ""
     """The reference; "" is the default branch."""
     folder: str = ""
@@ -64,7 +64,10 @@ class Address(NamedTuple):
 
 
 class Package(NamedTuple):
-    """A library in one file on this machine: a zip archive, or a marketplace with plugins in git repositories."""
+    """A library in one file on this machine: a zip archive, or a marketplace with plugins in git repositories.
+
+    `folder`, `commit` and `scheme` mean the same as in `Address`, and are always the defaults.
+    """
 
     path: Path
     folder: str = ""
@@ -86,23 +89,23 @@ class Package(NamedTuple):
 
     @property
     def is_marketplace(self) -> bool:
-        """True if it has plugins but no files."""
-        return self.path.name == _MARKETPLACE.name
+        """True if it is a marketplace file, which lists plugins but contains no prompts."""
+        return self.path.name == _MARKETPLACE_PATH.name
 
     @property
     def root(self) -> Path:
-        """The folder where the relative paths in a marketplace begin."""
-        above = self.path.absolute().parent
-        return above.parent if above.name == _MARKETPLACE.parent.name else above
+        """The folder that the relative paths in a marketplace file start from."""
+        parent = self.path.absolute().parent
+        return parent.parent if parent.name == _MARKETPLACE_PATH.parent.name else parent
 
 
 def is_package(path: Path) -> bool:
     """Return True if a path belongs to a package rather than a directory."""
-    return (path.suffix.lower() in _ARCHIVES or path.name == _MARKETPLACE.name) and not path.is_dir()
+    return (path.suffix.lower() in _ARCHIVE_EXTENSIONS or path.name == _MARKETPLACE_PATH.name) and not path.is_dir()
 
 
 def is_address(text: str) -> bool:
-    """Return True if a string is an address, and not the path of a directory."""
+    """Return True if a string is the address of a git repository, and not a path."""
     return text.startswith("git+")
 
 
@@ -117,7 +120,7 @@ def parse_address(text: str) -> Address:
         raise ValueError(
             f"the address of a git library must have the form {FORM}, with one of these schemes: {', '.join(SCHEMES)}"
         )
-    # It would appear in configurations, logs and process lists.
+    # A password would appear in configurations, logs and process lists.
     if parts.password or (parts.username and parts.scheme != "ssh"):
         reason = "contains a user name or password: remove it, and use git's credential helper"
         raise ValueError(f"the address of a library {reason}")
@@ -142,5 +145,5 @@ def parse_address(text: str) -> Address:
 
 
 def _make_name(text: str) -> str:
-    """Return a name for the directory of a library."""
+    """Return the text as a name that the directory of a library can have."""
     return re.sub(r"[^A-Za-z0-9._-]", "_", text).strip(".") or "repository"

@@ -4,7 +4,7 @@
     CACHE/NAME-KEY/tree/files/REPOSITORY/FOLDER  the library
     CACHE/NAME-KEY/plugins/                      caches like this one, of the plugins that its marketplace names
 
-Processes that share a cache need no lock: each writes to its own directory, and renames that.
+Processes that share a cache need no lock: each writes into a directory of its own, and then renames it to `tree`.
 """
 
 import json
@@ -28,15 +28,16 @@ from servers.prompts.remote.package import Source, open_package
 from servers.prompts.remote.plugins import Plugin, parse_marketplace
 from shared.text import format_count
 
-_SCRATCH = "fetch-"
+_SCRATCH_PREFIX = "fetch-"
 _ABANDONED_SECONDS = 3_600.0
+"""The age at which the directory of a fetch counts as left behind by a process that was killed, and is deleted."""
 _MAX_FILES = 50_000
-_MAX_NAMED = 1_000
+_MAX_LISTED = 1_000
 """Maximum number of omitted files that are listed."""
 _MAX_NAME, _MAX_PATH = 255, 700
 """Maximum lengths in bytes that every system supports, for a name, and for a path including the path of the cache."""
 _LFS = b"version https://git-lfs.github.com/spec/"
-_NO_FILE = {
+_UNSUPPORTED_MODES = {
     "120000": "it is a link, and links are not followed",
     "160000": "it is a submodule, which is not fetched",
     "compressed": "its compression method is not supported",
@@ -54,8 +55,8 @@ def find_cache() -> Path:
     elif sys.platform == "darwin":
         base = home / "Library" / "Caches"
     else:
-        named = Path(os.environ.get("XDG_CACHE_HOME") or "")
-        base = named if named.is_absolute() else home / ".cache"
+        configured = Path(os.environ.get("XDG_CACHE_HOME") or "")
+        base = configured if configured.is_absolute() else home / ".cache"
     return base / "mcp-server-bundle" / "prompts"
 
 
@@ -63,7 +64,7 @@ class Checkout:
     """The library at an address, as of the last fetch. For one thread at a time."""
 
     def __init__(self, address: Address | Package, cache: Path | None = None, has_plugins: bool = True) -> None:
-        """Without `has_plugins`, the marketplace in the library is not read, as in a plugin."""
+        """Without `has_plugins`, a marketplace file in the library is not read, since a plugin has no plugins."""
         self.address = address
         self._has_plugins = has_plugins
         key = sha256(str(address).encode()).hexdigest()[:16]
@@ -73,13 +74,13 @@ class Checkout:
         """The folder with the library; it does not exist before the first fetch."""
         self.failure = ""
         """The reason that the last fetch failed; empty if it succeeded."""
-        self._failures: list[Problem] = []
-        """The plugins that could not be fetched."""
+        self._plugin_problems: list[Problem] = []
+        """The reasons that plugins could not be fetched."""
         self._state: dict[str, Any] | None = None
 
     @property
     def commit(self) -> str | None:
-        """The commit that was complete at the last `load` or `update`; None if there was none."""
+        """The commit in the cache at the last `load` or `update`; None if no complete commit was there."""
         return None if self._state is None else str(self._state["commit"])
 
     @property
@@ -88,30 +89,32 @@ class Checkout:
         return self.address.shown
 
     def load(self) -> None:
-        """Read the state of the cache, which is empty if a file of the commit is missing or damaged. Blocks."""
+        """Read the state of the cache. A cache in which a file is missing or has another size counts as empty.
+        Blocks."""
         loaded = None
         with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):
             state = json.loads((self._tree / "state.json").read_bytes())
-            is_whole = all((self.root / path).stat().st_size == size for path, size in state["files"].items())
-            if is_whole and state["commit"] and isinstance(state["left_out"], list):
+            is_complete = all((self.root / path).stat().st_size == size for path, size in state["files"].items())
+            if is_complete and state["commit"] and isinstance(state["left_out"], list):
                 loaded = state
-        # At the end, since other threads use the last state in the meantime.
+        # Assigned only here, since other threads use the previous state in the meantime.
         self._state = loaded
 
     def problems(self) -> list[Problem]:
         """Return the reason that the last fetch failed, and the files of the commit that were left out."""
         listed = [] if self._state is None else self._state["left_out"]
-        left_out = [*(Problem(path, None, reason) for path, reason in listed), *self._failures]
+        left_out = [*(Problem(path, None, reason) for path, reason in listed), *self._plugin_problems]
         if not self.failure:
             return left_out
         status = "nothing has been fetched yet" if self.commit is None else f"commit {self.commit[:12]} is served"
         return [Problem("", None, f"{self.address.shown}: {self.failure}; {status}"), *left_out]
 
-    def update(self, stop: Event, seconds: float) -> bool:
-        """Fetch the current commit of the reference. Return True if it has changed. Blocks for at most `seconds`.
-        After a failure the cache is unchanged, and the failure is among the problems. Raises PromptError."""
+    def update(self, stop: Event, timeout: float) -> bool:
+        """Fetch the current commit of the reference. Return True if it has changed. Blocks for at most `timeout`
+        seconds, or until `stop` is set. Raises PromptError after a failure, which is then among the problems; the
+        cache remains unchanged."""
         try:
-            changed = self._update(stop, seconds)
+            changed = self._update(stop, timeout)
         except (PromptError, OSError) as error:
             self.load()
             self.failure = error.reason if isinstance(error, PromptError) else "the cache can't be written"
@@ -119,25 +122,27 @@ class Checkout:
         self.failure = ""
         return changed
 
-    def _update(self, stop: Event, seconds: float) -> bool:
+    def _update(self, stop: Event, timeout: float) -> bool:
         self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for abandoned in self._home.glob(f"{_SCRATCH}*"):
+        for abandoned in self._home.glob(f"{_SCRATCH_PREFIX}*"):
             with suppress(OSError):
                 if time.time() - abandoned.stat().st_mtime > _ABANDONED_SECONDS:
                     shutil.rmtree(abandoned, ignore_errors=True)
         self.load()
-        before, until = self.commit, time.monotonic() + seconds
-        with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=self._home, ignore_cleanup_errors=True) as folder:
+        before, deadline = self.commit, time.monotonic() + timeout
+        with tempfile.TemporaryDirectory(
+            prefix=_SCRATCH_PREFIX, dir=self._home, ignore_cleanup_errors=True
+        ) as folder:
             scratch = Path(folder)
             source = (
                 open_package(self.address)
                 if isinstance(self.address, Package)
-                else Git(scratch, self.address, stop, seconds)
+                else Git(scratch, self.address, stop, timeout)
             )
             commit = source.find_commit()
             tree = self._tree if commit == before else scratch / "tree"
             state = (self._state or {}) if commit == before else self._write(tree, source, commit)
-            plugins = self._fetch_plugins(tree, stop, until)
+            plugins = self._fetch_plugins(tree, stop, deadline)
             if commit == before:
                 if {name: plugin.commit for name, plugin in plugins.items()} == state.get("plugins", {}):
                     return False
@@ -148,7 +153,7 @@ class Checkout:
             try:
                 (scratch / "tree").rename(self._tree)
             except OSError:
-                # Another process was faster, which is fine; otherwise the tree is missing.
+                # If there is a tree, another process has put it there first, and it is used.
                 if not self._tree.exists():
                     raise
         self.load()
@@ -165,8 +170,8 @@ class Checkout:
         chosen: list[Blob] = []
         for blob in blobs:
             refusal, encoded = check_path(blob.path), blob.path.encode(errors="surrogatepass")
-            if blob.mode in _NO_FILE:
-                left_out[blob.path] = _NO_FILE[blob.mode]
+            if blob.mode in _UNSUPPORTED_MODES:
+                left_out[blob.path] = _UNSUPPORTED_MODES[blob.mode]
             elif refusal is not None or not blob.path.isprintable():
                 left_out[blob.path] = f"its path {refusal or 'is not plain text'}"
             elif len(encoded) > _MAX_PATH or any(len(name) > _MAX_NAME for name in encoded.split(b"/")):
@@ -192,10 +197,10 @@ class Checkout:
     def _find_root(self, tree: Path) -> Path:
         return tree / self.root.relative_to(self._tree)
 
-    def _fetch_plugins(self, tree: Path, stop: Event, until: float) -> "dict[str, Checkout]":
+    def _fetch_plugins(self, tree: Path, stop: Event, deadline: float) -> "dict[str, Checkout]":
         """Fetch the plugins in other repositories, and return the available ones by name. The reasons that others are
         unavailable become problems."""
-        self._failures = []
+        self._plugin_problems = []
         plugins: dict[str, Checkout] = {}
         root, listed = self._find_root(tree), list[Plugin]()
         if self._has_plugins and (root / MARKETPLACE).is_file():
@@ -203,24 +208,25 @@ class Checkout:
             try:
                 listed = parse_marketplace((root / MARKETPLACE).read_bytes(), base, self.address.scheme)
             except PromptError as error:
-                self._failures.append(Problem(MARKETPLACE, None, error.reason))
+                self._plugin_problems.append(Problem(MARKETPLACE, None, error.reason))
         for plugin in listed:
             failure = plugin.reason
             if plugin.address is not None:
                 checkout = Checkout(plugin.address, self._home / "plugins", has_plugins=False)
                 checkout.load()
                 try:
-                    checkout.update(stop, max(0.0, until - time.monotonic()))
+                    checkout.update(stop, max(0.0, deadline - time.monotonic()))
                 except PromptError:
                     failure = checkout.failure
                 if checkout.commit is not None:
                     plugins[plugin.name] = checkout
             if failure:
-                self._failures.append(Problem(MARKETPLACE, None, f"plugin {plugin.name!r}: {failure}"))
+                self._plugin_problems.append(Problem(MARKETPLACE, None, f"plugin {plugin.name!r}: {failure}"))
         return plugins
 
     def _add_plugins(self, tree: Path, state: dict[str, Any], plugins: "dict[str, Checkout]") -> None:
-        """Copy the plugins into the library, and save its state. A plugin that does not fit is a problem."""
+        """Copy the plugins into the library in `tree`, and save its state. A plugin that would exceed the library's
+        limits is left out, and becomes a problem."""
         root, files, left_out = self._find_root(tree), state["files"], list(state["left_out"])
         for name, checkout in plugins.items():
             plugin = checkout._state or {}  # noqa: SLF001 - of the same class
@@ -234,12 +240,13 @@ class Checkout:
                 shutil.copy(checkout.root / path, target)
             files |= sizes
             left_out += [(f"{PLUGINS}/{name}/{path}", reason) for path, reason in plugin["left_out"]]
-        named = left_out[:_MAX_NAMED]
+        named = left_out[:_MAX_LISTED]
         if len(left_out) > len(named):
             named.append(("", f"{format_count(len(left_out) - len(named), 'more file')} left out"))
         commits = {name: checkout.commit for name, checkout in plugins.items()}
         saved = {**state, "files": files, "left_out": named, "plugins": commits}
         (tree / "state.json").write_text(json.dumps(saved), encoding="ascii")
+        # Delete the caches of plugins that are no longer in the marketplace.
         used = {checkout._home.name for checkout in plugins.values()}  # noqa: SLF001
         for home in (self._home / "plugins").glob("*"):
             if home.name not in used:

@@ -1,8 +1,8 @@
-"""Queries to git: the commit of a reference, and its files.
+"""Runs git to find the commit of a reference, and to read the files of that commit.
 
-Nothing is checked out. The objects of one commit are fetched into an empty bare repository, and its files are read as
-data. So its hooks, filters, attributes and submodules have no effect, and links and names are checked before anything
-is written. The user's own git configuration is used, since it contains the credentials.
+Nothing is checked out. The objects of one commit are fetched into an empty bare repository, and the files are read
+from it as data. So hooks, filters, attributes and submodules have no effect, and links and names are checked before
+anything is written. The user's own git configuration is used, since it contains the credentials.
 """
 
 import os
@@ -24,9 +24,9 @@ from servers.prompts.remote.address import Address
 
 MAX_FETCHED_BYTES = 256_000_000
 """Maximum number of bytes that git may write for one fetch."""
-_MAX_LISTED = 20_000_000
+_MAX_LIST_BYTES = 20_000_000
 """Maximum size of a list of files, in bytes."""
-_STEP_SECONDS = 0.05
+_POLL_SECONDS = 0.05
 _SETTINGS = {
     "core.hooksPath": os.devnull,
     "core.askPass": "",
@@ -42,9 +42,9 @@ _ENVIRONMENT = {
     "SSH_ASKPASS": "",
 }
 _INHERITED_PREFIXES = ("GIT_CONFIG", "GIT_SSH", "GIT_SSL")
-"""Prefixes of git's environment variables for connections. Other variables select repositories, or make git do
-more."""
-_FILE = re.compile(rb"(\d{6}) (\w+) ([0-9a-f]+) +(\d+|-)\t(.*)", re.DOTALL)
+"""Prefixes of the GIT_ variables that are passed on, since they configure connections. The others are not: they may
+select another repository, or make git do more."""
+_TREE_LINE = re.compile(rb"(\d{6}) (\w+) ([0-9a-f]+) +(\d+|-)\t(.*)", re.DOTALL)
 _REASONS = {
     "could not read username|authentication failed|permission denied|terminal prompts disabled": "a login "
     "is required, or was refused",
@@ -61,19 +61,22 @@ class Blob(NamedTuple):
 
     path: str
     mode: str
-    """The mode as in a tree: 100644, 100755, 120000 for a link, 160000 for a submodule."""
+    """The mode as in a git tree: 100644, 100755, 120000 for a link, 160000 for a submodule; or `encrypted` or
+    `compressed` for a file that can't be unpacked from an archive."""
     id: str
+    """The hash of git's object, or the file's name in an archive."""
     size: int
 
 
 class Git:
-    """Runs git in its own directory, which is empty at first. `stop` kills it. Blocks."""
+    """Runs git in the directory `scratch`, which must be empty at first. Each method blocks until git ends; git is
+    killed when `stop` is set, and `timeout` seconds after the creation of this object."""
 
-    def __init__(self, scratch: Path, address: Address, stop: Event, seconds: float) -> None:
+    def __init__(self, scratch: Path, address: Address, stop: Event, timeout: float) -> None:
         self._scratch = scratch
         self._address = address
         self._stop = stop
-        self._until = time.monotonic() + seconds
+        self._deadline = time.monotonic() + timeout
 
     def find_commit(self) -> str:
         """Return the current commit of the reference. Raises PromptError if it does not exist, or if there is no
@@ -81,9 +84,9 @@ class Git:
         if self._address.commit is not None:
             return self._address.commit
         ref = self._address.ref
-        # An annotated tag is a separate object, and ^{} is the commit that it points to.
+        # An annotated tag is an object of its own; with ^{} after its name, git lists the commit that it points to.
         refs = [f"refs/tags/{ref}^{{}}", f"refs/tags/{ref}", f"refs/heads/{ref}"] if ref else ["HEAD"]
-        listed = self._run(["ls-remote", "--", self._address.url, *refs], _MAX_LISTED).decode(errors="replace")
+        listed = self._run(["ls-remote", "--", self._address.url, *refs], _MAX_LIST_BYTES).decode(errors="replace")
         commits = {name: commit for commit, _, name in (line.partition("\t") for line in listed.splitlines())}
         commit = next((commits[name] for name in refs if name in commits), None)
         if commit is None:
@@ -102,13 +105,13 @@ class Git:
         """Return the files in the folder of the address, with paths relative to it. Raises PromptError."""
         tree = f"{commit}:{self._address.folder}"
         try:
-            listed = self._run(["ls-tree", "-r", "-z", "-l", "--full-tree", tree], _MAX_LISTED)
+            listed = self._run(["ls-tree", "-r", "-z", "-l", "--full-tree", tree], _MAX_LIST_BYTES)
         except PromptError as error:
             if error.code == "too_large" or not self._address.folder:
                 raise
             reason = f"the repository has no folder {self._address.folder!r}"
             raise PromptError("not_fetched", reason) from None
-        rows = filter(None, map(_FILE.fullmatch, listed.split(b"\0")))
+        rows = filter(None, map(_TREE_LINE.fullmatch, listed.split(b"\0")))
         return [
             Blob(os.fsdecode(row[5]), row[1].decode(), row[3].decode(), int(row[4]) if row[4] != b"-" else 0)
             for row in rows
@@ -118,38 +121,43 @@ class Git:
         """Yield the contents of the files, in order. Raises PromptError."""
         request = "".join(f"{blob.id}\n" for blob in blobs).encode()
         max_bytes = MAX_TOTAL_BYTES + 200 * len(blobs)
-        data, at = self._run(["cat-file", "--batch"], max_bytes, request), 0
+        data, position = self._run(["cat-file", "--batch"], max_bytes, request), 0
         for blob in blobs:
-            start = data.find(b"\n", at) + 1
-            if data[at:start] != f"{blob.id} blob {blob.size}\n".encode():
+            start = data.find(b"\n", position) + 1
+            if data[position:start] != f"{blob.id} blob {blob.size}\n".encode():
                 raise PromptError("not_fetched", "the repository is damaged")
-            at = start + blob.size + 1
-            yield data[start : at - 1]
+            position = start + blob.size + 1
+            yield data[start : position - 1]
 
-    def _run(self, words: Sequence[str], max_bytes: int = 1_000, data: bytes = b"") -> bytes:
-        """Return git's output, within `max_bytes` bytes. Raises PromptError."""
+    def _run(self, arguments: Sequence[str], max_bytes: int = 1_000, data: bytes = b"") -> bytes:
+        """Run git with these arguments, and `data` as its input; return its output. Raises PromptError if git fails,
+        or if the output has more than `max_bytes` bytes."""
         settings = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
-        if words[0] not in ("init", "ls-remote"):
+        if arguments[0] not in ("init", "ls-remote"):
             settings.append("--git-dir=repository")
         program = shutil.which("git")
         if program is None:
             raise PromptError("not_fetched", "git is not installed")
-        own = {
+        inherited = {
             key: value
             for key, value in os.environ.items()
             if not key.startswith("GIT_") or key.startswith(_INHERITED_PREFIXES)
         }
-        ssh = {} if "GIT_SSH" in own or "GIT_SSH_COMMAND" in own else {"GIT_SSH_COMMAND": "ssh -o BatchMode=yes"}
-        # The user's configuration may replace HTTPS by SSH for a host. Redirects to other protocols are not allowed.
+        ssh = (
+            {}
+            if "GIT_SSH" in inherited or "GIT_SSH_COMMAND" in inherited
+            else {"GIT_SSH_COMMAND": "ssh -o BatchMode=yes"}
+        )
+        # The user's configuration may replace HTTPS with SSH for a host. No redirect to another protocol is allowed.
         scheme = self._address.scheme
         allowed = "https:ssh" if scheme in ("https", "ssh") else scheme
         input_file, output_file, error_file = (self._scratch / name for name in ("stdin", "stdout", "stderr"))
         input_file.write_bytes(data)
         with input_file.open("rb") as stdin, output_file.open("wb") as stdout, error_file.open("wb") as stderr:
-            process = subprocess.Popen(  # noqa: S603 - the words were checked by `parse_address`
-                [program, *settings, *words],
+            process = subprocess.Popen(  # noqa: S603 - the arguments were checked by `parse_address`
+                [program, *settings, *arguments],
                 cwd=self._scratch,
-                env={**own, **ssh, **_ENVIRONMENT, "GIT_ALLOW_PROTOCOL": allowed},
+                env={**inherited, **ssh, **_ENVIRONMENT, "GIT_ALLOW_PROTOCOL": allowed},
                 stdin=stdin,
                 stdout=stdout,
                 stderr=stderr,
@@ -173,21 +181,21 @@ class Git:
 
     def _wait(self, process: "subprocess.Popen[bytes]") -> None:
         while process.poll() is None:
-            if self._stop.is_set() or time.monotonic() > self._until:
+            if self._stop.is_set() or time.monotonic() > self._deadline:
                 raise PromptError("not_fetched", "git did not answer in time")
-            if _measure(self._scratch) > MAX_FETCHED_BYTES:
+            if _measure_size(self._scratch) > MAX_FETCHED_BYTES:
                 reason = f"the repository has more than {MAX_FETCHED_BYTES // 1_000_000:,} MB"
                 raise PromptError("too_large", reason, "Keep prompts in a separate repository.")
             with suppress(subprocess.TimeoutExpired):
-                process.wait(_STEP_SECONDS)
+                process.wait(_POLL_SECONDS)
 
 
-def _measure(folder: Path) -> int:
+def _measure_size(folder: Path) -> int:
     total = 0
-    for above, _, names in os.walk(folder):
+    for parent, _, names in os.walk(folder):
         for name in names:
             with suppress(OSError):  # git may remove files in the meantime
-                total += os.lstat(Path(above, name)).st_size
+                total += os.lstat(Path(parent, name)).st_size
     return total
 
 

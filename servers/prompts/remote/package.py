@@ -1,6 +1,5 @@
-"""The files of packages. They are unpacked into the cache, with the same rules for names, links and sizes as files
-from git repositories.
-"""
+"""Reads the files of packages, which are then written to the cache by the same rules for names, links and sizes as
+files from git repositories."""
 
 import hashlib
 import stat
@@ -15,12 +14,13 @@ from servers.prompts.remote.address import MARKETPLACE, Package
 from servers.prompts.remote.git import Blob
 from servers.prompts.remote.plugins import MAX_MANIFEST_BYTES
 
-_MAX_PACKED = 64_000_000
+_MAX_ARCHIVE_BYTES = 64_000_000
 """Maximum size of an archive, in bytes."""
-_MAX_DIRECTORY = 16_000_000
+_MAX_DIRECTORY_BYTES = 16_000_000
 """Maximum size of an archive's list of files, in bytes."""
-_END, _END_BYTES, _MAX_COMMENT = b"PK\5\6", 22, 65_535
-"""The record at the end of an archive (PKWARE APPNOTE, 4.3.16)."""
+_END_SIGNATURE, _END_BYTES, _MAX_COMMENT = b"PK\5\6", 22, 65_535
+"""The signature and the size of the record at the end of an archive, and the maximum size of the comment in it
+(PKWARE APPNOTE, 4.3.16)."""
 _FOLDERS_OF_PROMPTS = frozenset({"agents", "commands", "prompts", "skills"})
 
 
@@ -28,20 +28,20 @@ class Source(Protocol):
     """The source of the files of a library."""
 
     def find_commit(self) -> str:
-        """Return a value that changes when the files change. Raises PromptError."""
+        """Return the current commit, or for a package a hash that changes with its files. Raises PromptError."""
 
     def fetch(self, commit: str) -> None:
-        """Get the files. Raises PromptError."""
+        """Make the files of the commit available to `files` and `read`. Raises PromptError."""
 
     def files(self, commit: str) -> list[Blob]:
-        """Return the files. Raises PromptError."""
+        """Return the files of the commit, which must have been fetched. Raises PromptError."""
 
     def read(self, blobs: Sequence[Blob]) -> Iterator[bytes]:
         """Yield the contents of the files, in order. Raises PromptError."""
 
 
 def open_package(package: Package) -> Source:
-    """Return the files of a package."""
+    """Return the source of a package's files."""
     return _Marketplace(package.path) if package.is_marketplace else _Archive(package.path)
 
 
@@ -51,11 +51,11 @@ class _Archive:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._top_folder = ""
-        """The folder that contains all files, as in archives of repositories, with a slash; empty if there is none,
-        or if its name has a meaning."""
+        """The only folder at the top of the archive, as in archives of repositories, with a slash. It is removed from
+        the paths. Empty if there is none, or if its name says how to read the files, so that it must stay."""
 
     def find_commit(self) -> str:
-        return _hash_file(self._path, _MAX_PACKED)
+        return _hash_file(self._path, _MAX_ARCHIVE_BYTES)
 
     def fetch(self, commit: str) -> None:
         """Do nothing, since the file is on this machine."""
@@ -111,10 +111,10 @@ def _open_archive(path: Path) -> ZipFile:
             size = file.seek(0, 2)
             file.seek(max(0, size - _END_BYTES - _MAX_COMMENT))
             end = file.read()
-            at = end.rfind(_END)
-            if at < 0:
+            start = end.rfind(_END_SIGNATURE)
+            if start < 0:
                 raise BadZipFile
-            if int.from_bytes(end[at + 12 : at + 16], "little") > _MAX_DIRECTORY:
+            if int.from_bytes(end[start + 12 : start + 16], "little") > _MAX_DIRECTORY_BYTES:
                 raise PromptError("too_large", "the package has too many files")
         return ZipFile(path)
     except (BadZipFile, OSError, ValueError, NotImplementedError):
@@ -122,7 +122,7 @@ def _open_archive(path: Path) -> ZipFile:
 
 
 class _Marketplace:
-    """A marketplace file without its folder."""
+    """A marketplace file alone. The files in its folder are served from there, and are not part of this package."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -15,8 +15,8 @@ from servers.prompts.remote.address import Address, parse_address
 MAX_MANIFEST_BYTES = 4_000_000
 """Maximum size of a marketplace file, in bytes."""
 _MAX_PLUGINS = 500
-_REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+")
-_SSH = re.compile(r"([A-Za-z0-9_.-]+@[A-Za-z0-9.-]+):([^:]+)")
+_GITHUB_REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+")
+_SSH_ADDRESS = re.compile(r"([A-Za-z0-9_.-]+@[A-Za-z0-9.-]+):([^:]+)")
 
 
 class Plugin(NamedTuple):
@@ -30,15 +30,15 @@ class Plugin(NamedTuple):
 
 
 def parse_marketplace(data: bytes, root: Path, scheme: str) -> list[Plugin]:
-    """Return the plugins in other repositories, and those that are missing in the marketplace's folder `root`. Raises
-    PromptError if the file is not a marketplace."""
+    """Return the plugins in other repositories, and those whose folder is missing below `root`, the marketplace's
+    folder. `scheme` is that of the marketplace's address. Raises PromptError if the file is not a marketplace."""
     try:
         content = json.loads(data)
         rows, metadata = content["plugins"], content.get("metadata") or {}
-        base = metadata.get("pluginRoot") or ""
+        plugin_root = metadata.get("pluginRoot") or ""
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise PromptError("bad_prompt", "it is not a marketplace: a JSON object with a list of `plugins`") from None
-    if not isinstance(rows, list) or not isinstance(base, str) or len(rows) > _MAX_PLUGINS:
+    if not isinstance(rows, list) or not isinstance(plugin_root, str) or len(rows) > _MAX_PLUGINS:
         raise PromptError("bad_prompt", f"it is not a marketplace, or it lists more than {_MAX_PLUGINS} plugins")
     plugins: list[Plugin] = []
     names: set[str] = set()
@@ -49,9 +49,9 @@ def parse_marketplace(data: bytes, root: Path, scheme: str) -> list[Plugin]:
             plugins.append(Plugin("", None, reason))
         elif isinstance(source, str):
             path = PurePosixPath(source)
-            above = [folder for folder in ("", base) if ".." not in PurePosixPath(folder).parts]
+            parents = [folder for folder in ("", plugin_root) if ".." not in PurePosixPath(folder).parts]
             is_inside = ".." not in path.parts and not path.is_absolute()
-            if not is_inside or not any((root / folder / source).is_dir() for folder in above):
+            if not is_inside or not any((root / folder / source).is_dir() for folder in parents):
                 plugins.append(Plugin(name, None, f"the marketplace has no folder {source[:200]!r}"))
         elif name.casefold() in names:
             plugins.append(Plugin(name, None, "another plugin has this name"))
@@ -62,16 +62,17 @@ def parse_marketplace(data: bytes, root: Path, scheme: str) -> list[Plugin]:
 
 
 def _parse_source(name: str, source: Any, scheme: str) -> Plugin:
-    """Return the plugin with the address in its `source`: github, url or git-subdir. The address is one of HTTPS, or
-    has the `scheme` of the marketplace's own: a remote marketplace must not refer to a repository on this machine."""
+    """Return the plugin with the address in its `source`, which is of the type github, url or git-subdir. The address
+    must use HTTPS or `scheme`, the marketplace's own: a remote marketplace must not refer to a repository on this
+    machine."""
     kind = source.get("source") if isinstance(source, dict) else None
     if kind not in ("github", "url", "git-subdir"):
         return Plugin(name, None, f"its source is {str(kind)[:40]!r}, and only git repositories are fetched")
     url, ref, path = (source.get(key) or "" for key in ("repo" if kind == "github" else "url", "ref", "path"))
     url, ref, path = str(url), str(source.get("sha") or ref), str(path).removeprefix("./").strip("/")
-    if _REPOSITORY.fullmatch(url):
+    if _GITHUB_REPOSITORY.fullmatch(url):
         url = f"https://github.com/{url}"
-    elif (match := _SSH.fullmatch(url)) is not None:
+    elif (match := _SSH_ADDRESS.fullmatch(url)) is not None:
         url = f"ssh://{match[1]}/{match[2]}"
     try:
         reference, folder = f"@{ref}" if ref else "", f"#subdirectory={path}" if path else ""

@@ -14,14 +14,14 @@ from servers.prompts.remote.cache import Checkout
 log = logging.getLogger("servers.prompts")
 
 _FIRST_SECONDS = 20.0
-"""Maximum total time in seconds that clients wait for libraries that were never fetched. Their own limit is a
+"""Maximum total time in seconds that clients wait for libraries that were never fetched. Many clients give up after a
 minute."""
-_SECONDS = 600.0
+_UPDATE_SECONDS = 600.0
 """The time limit for git in the background, in seconds."""
 
 
 class Updates:
-    """Fetches libraries. Call `begin` first, and then `run` in a task."""
+    """Fetches libraries at startup and every `minutes` minutes. Call `begin` first, and then `run` in a task."""
 
     def __init__(self, checkouts: Sequence[Checkout], minutes: float) -> None:
         self._checkouts = checkouts
@@ -29,20 +29,20 @@ class Updates:
 
     async def begin(self) -> None:
         """Fetch the libraries that were never fetched, as far as the time limit allows."""
-        until = time.monotonic() + _FIRST_SECONDS
+        deadline = time.monotonic() + _FIRST_SECONDS
         for checkout in self._checkouts:
             await to_thread.run_sync(checkout.load)
-            remaining = until - time.monotonic()
+            remaining = deadline - time.monotonic()
             if checkout.commit is None and remaining > 0:
                 await self._update(checkout, remaining)
 
     async def run(self, changed: Callable[[], Awaitable[None]]) -> None:
-        """Look for new commits until cancelled: at once, and then every given number of minutes (0: only once). Call
-        `changed` when the contents or the failure of a library has changed."""
+        """Look for new commits until cancelled: at once, and then at intervals (with 0 minutes only once). Call
+        `changed` after each change of a library's contents, or of the reason that it can't be fetched."""
         while True:
             for checkout in self._checkouts:
                 before = checkout.failure
-                is_new = await self._update(checkout, _SECONDS)
+                is_new = await self._update(checkout, _UPDATE_SECONDS)
                 if is_new or checkout.failure != before:
                     await changed()
             if not self._minutes:
@@ -57,7 +57,7 @@ class Updates:
             log.warning("%s", error.reason)
             return False
         finally:
-            # After a cancellation the thread continues, and kills git within a moment.
+            # A cancellation does not end the thread, but this makes it kill git and end within a moment.
             stop.set()
         if changed:
             log.info("%s: commit %s", checkout.address, checkout.commit)

@@ -179,7 +179,7 @@ def test_overlong_names_are_omitted(repository: Repository) -> None:
 
 
 def test_only_the_first_omitted_files_are_named(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "_MAX_NAMED", 1)
+    monkeypatch.setattr(cache, "_MAX_LISTED", 1)
     for name in ("b", "c", "d"):
         os.symlink("a.md", repository.root / name)
     repository.commit({})

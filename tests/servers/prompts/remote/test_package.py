@@ -111,10 +111,10 @@ def test_a_file_larger_than_declared_is_damaged(tmp_path: Path) -> None:
 def test_an_oversized_or_invalid_archive_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "team.zip"
     made = pack(path, {"a.md": "one", "b.md": "two"})
-    monkeypatch.setattr(package, "_MAX_DIRECTORY", 60)
+    monkeypatch.setattr(package, "_MAX_DIRECTORY_BYTES", 60)
     assert refusal(made) == "the package has too many files"
-    monkeypatch.setattr(package, "_MAX_DIRECTORY", 1_000)
-    monkeypatch.setattr(package, "_MAX_PACKED", 100)
+    monkeypatch.setattr(package, "_MAX_DIRECTORY_BYTES", 1_000)
+    monkeypatch.setattr(package, "_MAX_ARCHIVE_BYTES", 100)
     assert refusal(made) == "the file has more than 100 bytes"
     path.write_bytes(os.urandom(50))
     assert refusal(made) == "it is not a zip archive that can be read"
