@@ -1,4 +1,4 @@
-"""Advice for the client about an error; it names only tools that are offered."""
+"""Adds advice for the client to an error. The advice names only tools that this server offers."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from ..files import Files
 from ..search import look_alikes
 
 _WORD = re.compile(r"\w+")
-_WINDOWS = re.compile(r"[A-Za-z]:[\\/]")
+_WINDOWS_PATH = re.compile(r"[A-Za-z]:[\\/]")
 _MISSING_PARENT = "its parent directory does not exist"
 _ADVICE = {
     ("not_a_file", "is a directory"): "Use list_directory.",
@@ -22,8 +22,8 @@ _ADVICE = {
 
 
 def add_advice(files: Files, error: FilesError, creates_entry: bool = False) -> FilesError:
-    """Return the error with advice. If the call creates an entry, the advice may be to create its directory first.
-    Blocks."""
+    """Return the error with advice. With `creates_entry`, the advice may be to create the parent directory first.
+    Blocks, since it looks for similar names on the disk."""
     reason, suggestion = error.reason, error.suggestion or _ADVICE.get((error.code, error.reason), "")
     if error.code == "not_found":
         place = _place(files, error.path)
@@ -46,7 +46,7 @@ def _suggest_respelling(files: Files, path: str) -> str:
         with suppress(FilesError):
             if place is not None and files.rooted.stat(place):
                 return f"Did you mean {files.uri(place)}?"
-    if os.name != "nt" and _WINDOWS.match(path):
+    if os.name != "nt" and _WINDOWS_PATH.match(path):
         return "This server does not run on Windows; list_allowed_directories lists its directories."
     return ""
 

@@ -38,7 +38,7 @@ class EditOperation(BaseModel, defer_build=True):
 
 
 def read_budget(ctx: Ctx) -> int:
-    """Return how many bytes the text in the result of a read may have when it is encoded as JSON."""
+    """Return the maximum size, in bytes of JSON, of the text that a read returns."""
     return min(ctx.state.max_read, max(ctx.budget.page_bytes - _OVERHEAD_BYTES, 1))
 
 

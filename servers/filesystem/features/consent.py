@@ -1,8 +1,8 @@
-"""Questions to the user before files are changed, with `--confirm`.
+"""Asks the user before files are changed, if the server runs with `--confirm`.
 
-The user consents to specific versions, identified by etag: each function returns the arguments for the change, so
-that the change fails if the file has been modified since. A change that is bound to fail is refused without asking
-the user.
+The user consents to specific versions of files, identified by etag. Each function returns the etag, or the arguments
+for the change with the etag, so that the change fails if the file has been modified since. A change that is bound to
+fail is refused without asking the user.
 """
 
 import os
@@ -35,7 +35,7 @@ async def confirm_write(ctx: Ctx, place: Place, writing: Writing) -> Writing:
     require_same(status, if_match, place.path)
     if mode == "create":
         require_free(status, place.path)
-    path, size = _path(ctx, place), format_count(len(text), "character")
+    path, size = _quoted_path(ctx, place), format_count(len(text), "character")
     if status is None:
         await to_thread.run_sync(require_no_other_form, ctx.state.rooted, place)
         # A file that is created before the user answers is not overwritten.
@@ -53,18 +53,20 @@ async def confirm_edit(ctx: Ctx, requests: Sequence[FileEdits]) -> list[FileEdit
         previews = await to_thread.run_sync(
             edit_files, ctx.state.rooted, requests, True, protected, from_thread.check_cancelled
         )
-    confirmed = [request._replace(etag=now.etag) for request, now in zip(requests, previews, strict=True)]
-    diff = escape_breaks("\n".join(result.diff for result in previews if result.diff))
+    confirmed = [request._replace(etag=preview.etag) for request, preview in zip(requests, previews, strict=True)]
+    diff = escape_breaks("\n".join(preview.diff for preview in previews if preview.diff))
     if diff:
         paths = ", ".join(
-            _path(ctx, request.place) for request, now in zip(requests, previews, strict=True) if now.diff
+            _quoted_path(ctx, request.place)
+            for request, preview in zip(requests, previews, strict=True)
+            if preview.diff
         )
-        shown = (
+        shown_diff = (
             diff
             if len(diff) <= _MAX_SHOWN_CHARACTERS
             else f"{diff[:_MAX_SHOWN_CHARACTERS]}\n[truncated: {len(diff):,} characters]"
         )
-        await ctx.confirm(f"Change {paths}?\n{shown}", [(request.edits, request.etag) for request in confirmed])
+        await ctx.confirm(f"Change {paths}?\n{shown_diff}", [(request.edits, request.etag) for request in confirmed])
     return confirmed
 
 
@@ -73,7 +75,7 @@ async def confirm_create_directory(ctx: Ctx, place: Place) -> bool:
     status = await _find_status(ctx, place, follow=True)
     if status is not None and stat.S_ISDIR(status.st_mode):
         return False
-    await ctx.confirm(f"Create the directory {_path(ctx, place)}?")
+    await ctx.confirm(f"Create the directory {_quoted_path(ctx, place)}?")
     return True
 
 
@@ -82,7 +84,7 @@ async def confirm_move(ctx: Ctx, source: Place, destination: Place) -> str:
     status = await _require_status(ctx, source)
     require_free(await _find_status(ctx, destination), destination.path, source)
     await to_thread.run_sync(require_no_other_form, ctx.state.rooted, destination, source)
-    await ctx.confirm(f"Move {_describe(ctx, source, status)} to {_path(ctx, destination)}?", etag_of(status))
+    await ctx.confirm(f"Move {_describe(ctx, source, status)} to {_quoted_path(ctx, destination)}?", etag_of(status))
     return etag_of(status)
 
 
@@ -92,15 +94,15 @@ async def confirm_copy(ctx: Ctx, source: Place, destination: Place) -> str:
     status = await to_thread.run_sync(ctx.state.rooted.stat, source, False)
     require_free(await _find_status(ctx, destination), destination.path, source)
     await to_thread.run_sync(require_no_other_form, ctx.state.rooted, destination)
-    await ctx.confirm(f"Copy {_describe(ctx, source, status)} to {_path(ctx, destination)}?", etag_of(status))
+    await ctx.confirm(f"Copy {_describe(ctx, source, status)} to {_quoted_path(ctx, destination)}?", etag_of(status))
     return etag_of(status)
 
 
 async def confirm_delete(ctx: Ctx, place: Place, recursive: bool) -> str:
     """Return the etag of the entry to delete, if the user agrees."""
     status = await _require_status(ctx, place)
-    with_all = " with everything in it" if recursive and stat.S_ISDIR(status.st_mode) else ""
-    await ctx.confirm(f"Delete {_describe(ctx, place, status)}{with_all}?", etag_of(status))
+    contents_note = " with everything in it" if recursive and stat.S_ISDIR(status.st_mode) else ""
+    await ctx.confirm(f"Delete {_describe(ctx, place, status)}{contents_note}?", etag_of(status))
     return etag_of(status)
 
 
@@ -119,12 +121,12 @@ async def _require_status(ctx: Ctx, place: Place, follow: bool = False) -> os.st
     return await to_thread.run_sync(ctx.state.rooted.stat, place, follow)
 
 
-def _path(ctx: Ctx, place: Place) -> str:
+def _quoted_path(ctx: Ctx, place: Place) -> str:
     return quote_name(ctx.state.rooted.roots.path(place))
 
 
 def _describe(ctx: Ctx, place: Place, status: os.stat_result) -> str:
-    return f"{_path(ctx, place)} ({_size(status)})"
+    return f"{_quoted_path(ctx, place)} ({_size(status)})"
 
 
 def _size(status: os.stat_result) -> str:

@@ -1,7 +1,7 @@
 """The tools that change files.
 
 The modules in `edit` and `history` are loaded by the first call that uses one of their names (see
-`servers/start.py`), so types of theirs are quoted.
+`servers/start.py`), so annotations with their types are quoted.
 """
 
 from collections.abc import Sequence
@@ -29,8 +29,8 @@ from .views import EDIT_APP, show_edit
 tools = Features[Files]()
 
 _MANY_EDITS, _LARGE_PATCH = 1_000, 65_536
-"""Edits of at least this number, and patches of at least this number of characters, are parsed in a thread, since
-that takes more than a millisecond."""
+"""More edits than this, and patches of more characters than this, are parsed in a thread, since that takes more than
+a millisecond."""
 _NOTE_BYTES = 110
 """Size in bytes of the note about a truncated diff."""
 

@@ -1,7 +1,7 @@
 """Directory entries as resources, with the metadata that hosts show and a priority for some.
 
 Hosts may use these hints to choose the context for a model, so they are used sparingly: most entries only have a
-time. All other hints are derived from the name, without reading the file.
+modification time. All other hints are derived from the name, without reading the file.
 """
 
 from datetime import UTC, datetime
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from ..search.listing import ListedEntry
 
 _DIRECTORY = "inode/directory"
-_MAIN_FILE_PRIORITY, _HIDDEN_FILE_PRIORITY = 0.8, 0.2
-"""Priorities of the file that describes a directory, and of hidden or generated files."""
-_GENERATED = IGNORED | {"package-lock.json", "pnpm-lock.yaml"}
+_README_PRIORITY, _HIDDEN_FILE_PRIORITY = 0.8, 0.2
+"""Priorities of README files, and of hidden or generated files."""
+_GENERATED_NAMES = IGNORED | {"package-lock.json", "pnpm-lock.yaml"}
 _GENERATED_ENDINGS = (".lock", ".map", ".pyc")
-"""Names, and endings of names, of generated files that people don't read."""
-_FOR_USER = {
+"""Names, and endings of names, of files and directories that tools generate and people don't read."""
+_USER_MEDIA_TYPES = {
     "application/zip",
     "application/gzip",
     "application/x-tar",
@@ -33,7 +33,7 @@ _FOR_USER = {
     "video/quicktime",
     "video/mpeg",
 }
-"""Media types that models can't read."""
+"""Media types that models can't read, so that the files are only meant for the user."""
 
 
 def resource_of(entry: "ListedEntry") -> Resource:
@@ -42,11 +42,11 @@ def resource_of(entry: "ListedEntry") -> Resource:
     modified = None if entry.modified is None else format_time(entry.modified)
     hints: dict[str, Any] = {} if entry.modified is None else {"last_modified": modified}
     name = entry.name
-    if name[0] == "." or name in _GENERATED or name.endswith(_GENERATED_ENDINGS):
+    if name[0] == "." or name in _GENERATED_NAMES or name.endswith(_GENERATED_ENDINGS):
         hints["priority"] = _HIDDEN_FILE_PRIORITY
     elif name[:6].lower() == "readme":
-        hints["priority"] = _MAIN_FILE_PRIORITY
-    if mime_type in _FOR_USER:
+        hints["priority"] = _README_PRIORITY
+    if mime_type in _USER_MEDIA_TYPES:
         hints["audience"] = ["user"]
     return Resource(
         uri=entry.uri,
@@ -65,9 +65,9 @@ def root_resource_of(uri: str, path: PurePath, modified: float) -> Resource:
     return Resource(uri=uri, name=display_name(str(path)), title=title, mime_type=_DIRECTORY, annotations=annotations)
 
 
-@lru_cache(1_024)  # many files have the same time
+@lru_cache(1_024)  # many files have the same modification time
 def format_time(seconds: float) -> str | None:
-    """Return a time in the format of resource lists, to the second; None if `datetime` can't represent it."""
+    """Return a time, given in seconds since 1970, in ISO 8601 to the second; None if it can't be represented."""
     try:
         # Three times as fast as `strftime`.
         return f"{datetime.fromtimestamp(seconds, UTC).isoformat()[:19]}Z"

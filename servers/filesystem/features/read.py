@@ -42,7 +42,7 @@ from .reports import report_truncation
 
 tools = Features[Files]()
 
-_DAMAGED = "[damaged or incomplete image, as bytes]"
+_DAMAGED_NOTE = "[damaged or incomplete image, as bytes]"
 _Block = TextContent | ImageContent | AudioContent | EmbeddedResource
 
 
@@ -83,20 +83,21 @@ async def read_media_file(ctx: Ctx, path: str) -> CallToolResult:
     """Read an image or audio file, or any other file as bytes."""
     place = ctx.state.place(path)
     read = await ctx.state.read_bytes(place, base64_capacity(ctx.budget.result_bytes), ctx.turn)
-    shown = images.image_type(read.data)
-    is_damaged = shown is not None and not images.is_whole(read.data)
-    note = [TextContent(text=_DAMAGED)] if is_damaged else []
-    block = _block_of(read, None if is_damaged else shown, ctx.state.uri(place), read_budget(ctx))
+    image_type = images.image_type(read.data)
+    is_damaged = image_type is not None and not images.is_whole(read.data)
+    note = [TextContent(text=_DAMAGED_NOTE)] if is_damaged else []
+    block = _block_of(read, None if is_damaged else image_type, ctx.state.uri(place), read_budget(ctx))
     return CallToolResult(content=[*note, block], meta={"etag": read.etag})
 
 
-def _block_of(read: BytesRead, shown: str | None, uri: str, budget: int) -> _Block:
+def _block_of(read: BytesRead, image_type: str | None, uri: str, budget: int) -> _Block:
     """Return a file in a form that hosts can show. An SVG drawing is returned as text, of at most `budget` bytes.
-    `shown` is the type of an image that models accept; in some hosts others end the conversation."""
+    `image_type` is the media type of an image that models accept; None for all others, since an image that a model
+    rejects ends the conversation in some hosts."""
     if not read.data:
         return TextContent(text=EMPTY)
-    if shown is not None:
-        return ImageContent.of(read.data, shown)
+    if image_type is not None:
+        return ImageContent.of(read.data, image_type)
     if read.mime.startswith("audio/"):
         return AudioContent.of(read.data, read.mime)
     text = decode_plain(read.data) if read.mime.startswith("image/") else None

@@ -20,7 +20,7 @@ _LOGGER = "filesystem"
 _REPORTED_METHODS = {"tools/call", "resources/read"}
 _CREATING_TOOLS = {"write_file", "move_file", "copy_file"}
 _LIMITS = {"time": "ran out of time", "budget": "reached the limit on files per call"}
-"""Reasons why a search stops early, other than at the caller's request, each with its text."""
+"""The limits that end a search early, each with the words that report it."""
 
 
 async def report_truncation(ctx: Ctx, path: str, read: TextRead) -> None:
@@ -46,9 +46,9 @@ def _wrap_handler(method: Method, handler: Handler) -> Handler:
     if method.name not in _REPORTED_METHODS:
         return handler
 
-    async def handle(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+    async def handle(run: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
         try:
-            return await handler(running, context, params)
+            return await handler(run, context, params)
         except ResourceNotFound:
             await report_missing_roots(context)
             raise
@@ -61,8 +61,8 @@ def _wrap_handler(method: Method, handler: Handler) -> Handler:
 
 
 failures = Extension[Files]("failures", around=_wrap_handler)
-"""Tells the user if a call failed because a whole allowed directory is missing, for example an unplugged disk, and
+"""If a call fails, tells the user which allowed directories can't be reached, for example on an unplugged disk, and
 adds advice to the error.
 """
-# Handlers that answer without waiting pass failing calls on to the other handlers, so they need no wrapper.
+# A handler that answers at once passes a call that fails on to the ordinary handler, so only that one is wrapped.
 failures.around_at_once = lambda _method, handler: handler

@@ -42,7 +42,7 @@ _OVERHEAD_BYTES = 100
 _MAX_CHARACTER_BYTES = 4
 """Maximum number of bytes in a character in UTF-8."""
 
-Bytes = Annotated[int | None, Field(ge=0)]
+ByteCount = Annotated[int | None, Field(ge=0)]
 Contents = TextResourceContents | BlobResourceContents
 
 
@@ -72,15 +72,15 @@ def _read_at_once(ctx: Ctx, path: str, offset: int | None, length: int | None) -
 @features.resource(
     _TEMPLATE, name="file", title="A file or a directory in an allowed directory", at_once=_read_at_once
 )
-async def read_resource(ctx: Ctx, path: str, offset: Bytes = None, length: Bytes = None) -> Contents:
+async def read_resource(ctx: Ctx, path: str, offset: ByteCount = None, length: ByteCount = None) -> Contents:
     """A file, as text if it is text, else as bytes; with offset or length in bytes, a part of it. For a
     directory, a list of the resources in it, as JSON."""
     uri, files = f"file:///{path}", ctx.state
     with _translate_errors(uri):
         place = files.place(uri)
         try:
-            whole = await _read_whole(ctx, uri, place) if offset is None and length is None else None
-            return whole or await _read_part(ctx, uri, place, offset, length)
+            contents = await _read_whole(ctx, uri, place) if offset is None and length is None else None
+            return contents or await _read_part(ctx, uri, place, offset, length)
         except FilesError as error:
             if error.code != "not_a_file":
                 raise
@@ -122,7 +122,7 @@ async def _read_part(ctx: Ctx, uri: str, place: Place, offset: int | None, lengt
     is one."""
     budget, start = read_budget(ctx), offset or 0
     read = await ctx.state.read_bytes(place, base64_capacity(budget), ctx.turn, start, length)
-    # Only if its UTF-8 form equals the bytes of the file, so that parts can be joined again.
+    # It is returned as text only if its UTF-8 form equals the bytes of the file, so that parts can be joined again.
     text = decode_plain(read.data)
     if length is None and start + len(read.data) < read.size:
         text = _whole_lines(read.data, budget)
@@ -226,17 +226,17 @@ async def subscribe(ctx: Ctx, uri: str) -> str:
     return key
 
 
-async def unsubscribe(running: Run[Files], key: str) -> None:
-    """Stop watching for the key."""
-    files: Files = running.state
+async def unsubscribe(run: Run[Files], key: str) -> None:
+    """Stop the notifications of the key."""
+    files: Files = run.state
     files.watcher.unwatch(key)
     files.globs.unwatch(key)
 
 
-async def watch_list(running: Run[Files]) -> None:
-    """Watch the list of resources."""
-    files: Files = running.state
-    await files.watcher.watch_listing("listing", partial(_report_list, running.changes), files.rooted)
+async def watch_list(run: Run[Files]) -> None:
+    """Report changes of the list of resources from now on."""
+    files: Files = run.state
+    await files.watcher.watch_listing("listing", partial(_report_list, run.changes), files.rooted)
 
 
 async def _report_list(changes: Changes) -> None:

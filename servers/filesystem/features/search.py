@@ -1,7 +1,7 @@
 """The tools that list directories and find files.
 
-The modules in `search` are loaded by the first call that uses one of their names (see `servers/start.py`), so types
-of theirs are quoted.
+The modules in `search` are loaded by the first call that uses one of their names (see `servers/start.py`), so
+annotations with their types are quoted.
 """
 
 from collections.abc import Callable
@@ -41,7 +41,7 @@ _TIME_SHARE = 0.7
 
 def _list_at_once(ctx: Ctx, path: str, limit: int | None, cursor: str | None) -> str | None:
     files, place, page = ctx.state, ctx.state.place(path), _page(ctx, limit, cursor)
-    # The first use of `listing` loads it, which must not count as time of the disk.
+    # The first use of `listing` imports it. That happens here, because `scan` measures how long the disk takes.
     page_of = partial(listing.page_of, rooted=files.rooted, place=place, page=page, names_only=True)
     listed = files.small.scan(place, page_of)
     return None if listed is None else summaries.listing_text(listed)
@@ -61,15 +61,15 @@ async def list_directory(ctx: Ctx, path: str, limit: Count | None = None, cursor
 async def list_directory_with_sizes(
     ctx: Ctx,
     path: str,
-    sortBy: Literal["name", "size"] = "name",  # noqa: N803 - drop-in name
+    sortBy: Literal["name", "size"] = "name",  # noqa: N803 - as in the reference server
     limit: Count | None = None,
     cursor: CursorArgument = None,
 ) -> str:
     """List a directory with the size of each file."""
-    place, page, since = ctx.state.place(path), _page(ctx, limit, cursor), ctx.state.journal.cursor
+    place, page, changes_cursor = ctx.state.place(path), _page(ctx, limit, cursor), ctx.state.journal.cursor
     async with ctx.turn(brief=True):
         entries = await to_thread.run_sync(listing.list_directory, ctx.state.rooted, place, page, sortBy == "size")
-    show_listing(ctx, place, entries, since)
+    show_listing(ctx, place, entries, changes_cursor)
     return summaries.sized_text(entries)
 
 
@@ -77,15 +77,15 @@ async def list_directory_with_sizes(
 async def directory_tree(
     ctx: Ctx,
     path: str,
-    excludePatterns: Patterns = [],  # noqa: B006, N803 - pydantic copies it; drop-in name
-    maxDepth: Count = 64,  # noqa: N803 - as its fellows
-    includeIgnored: IncludeIgnored = True,  # noqa: N803 - as its fellows
+    excludePatterns: Patterns = [],  # noqa: B006, N803 - pydantic copies it; as in the reference server
+    maxDepth: Count = 64,  # noqa: N803 - camelCase like the others
+    includeIgnored: IncludeIgnored = True,  # noqa: N803 - camelCase like the others
 ) -> str:
     """Show everything below a directory as a tree. Links are not followed; omitted contents are marked."""
-    rooted, place, since = ctx.state.rooted, ctx.state.place(path), ctx.state.journal.cursor
+    rooted, place, changes_cursor = ctx.state.rooted, ctx.state.place(path), ctx.state.journal.cursor
     limits = tree.Limits(maxDepth, ctx.budget.entries, ctx.budget.page_bytes - _FRAME_BYTES, includeIgnored)
     nodes = await _search(ctx, lambda progress: tree.directory_tree(rooted, place, excludePatterns, limits, progress))
-    show_tree(ctx, place, nodes, since)
+    show_tree(ctx, place, nodes, changes_cursor)
     return summaries.tree_text(nodes)
 
 
@@ -94,8 +94,8 @@ async def search_files(
     ctx: Ctx,
     path: str,
     pattern: Annotated[str, Field(description="without a slash it matches at any depth, e.g. *.py")],
-    excludePatterns: Patterns = [],  # noqa: B006, N803 - pydantic copies it; drop-in name
-    includeIgnored: bool = False,  # noqa: N803 - as its fellows
+    excludePatterns: Patterns = [],  # noqa: B006, N803 - pydantic copies it; as in the reference server
+    includeIgnored: bool = False,  # noqa: N803 - camelCase like the others
     limit: Count = 1_000,
     cursor: CursorArgument = None,
 ) -> str:
@@ -114,11 +114,11 @@ async def search_content(
     path: str,
     pattern: str,
     literal: Annotated[bool, Field(description="pattern is plain text")] = False,
-    ignoreCase: bool = False,  # noqa: N803 - as its fellows
+    ignoreCase: bool = False,  # noqa: N803 - camelCase like the others
     multiline: Annotated[bool, Field(description="matches may span lines")] = False,
     glob: Annotated[str, Field(description="which files, e.g. *.py or src/**/*.ts")] = "*",
-    excludePatterns: Patterns = [],  # noqa: B006, N803 - pydantic copies it; as its fellows
-    includeIgnored: HiddenToo = False,  # noqa: N803 - as its fellows
+    excludePatterns: Patterns = [],  # noqa: B006, N803 - pydantic copies it; camelCase like the others
+    includeIgnored: HiddenToo = False,  # noqa: N803 - camelCase like the others
     output: Literal["matches", "files", "counts"] = "matches",
     context: Annotated[int, Field(ge=0, le=20, description="lines around each match")] = 0,
     documents: Documents = False,
@@ -164,8 +164,8 @@ async def list_allowed_directories(ctx: Ctx) -> str:
         f"{display_name(root)} ({'read and write' if writes else 'read only'}{_GONE if root in missing else ''})"
         for root, writes in zip(map(str, roots.paths), roots.may_change, strict=True)
     ]
-    none = ["none, because none of the client's roots is in a directory of this server"]
-    return "\n".join(["Allowed directories:", *(lines or none)])
+    no_roots_note = ["none, because none of the client's roots is in a directory of this server"]
+    return "\n".join(["Allowed directories:", *(lines or no_roots_note)])
 
 
 def _page(ctx: Ctx, limit: int | None, cursor: str | None) -> Page:
@@ -176,7 +176,7 @@ async def _search(ctx: Ctx, search: "Callable[[files.SearchProgress], T]") -> T:
     """Run `search` in a thread and return its result. The client gets progress reports. If the call is cancelled, the
     thread ends at its next step.
     """
-    requested = anyio.current_time()
+    requested_at = anyio.current_time()
 
     async def report_progress() -> None:
         reported = 0
@@ -187,7 +187,7 @@ async def _search(ctx: Ctx, search: "Callable[[files.SearchProgress], T]") -> T:
                 await ctx.progress(reported, message=f"{reported:,} entries examined")
 
     async with ctx.turn():
-        remaining = ctx.budget.seconds - (anyio.current_time() - requested)
+        remaining = ctx.budget.seconds - (anyio.current_time() - requested_at)
         progress = files.SearchProgress(remaining * _TIME_SHARE)
         try:
             async with background() as tasks:

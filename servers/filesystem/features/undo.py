@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 tools = Features[Files]()
 
 _NOTE_BYTES = 100
-"""Number of bytes reserved for the note that says where the list was cut."""
+"""Number of bytes reserved for the note that says how the list was cut."""
 _MAX_PATHS = 3
 """Maximum number of paths listed for one change."""
 
@@ -77,12 +77,14 @@ async def recent_changes(ctx: Ctx, limit: Count = 10) -> str:
     """Show the last changes with their numbers and diffs, latest first."""
     budget = read_budget(ctx) - _NOTE_BYTES
     async with ctx.turn():
-        shown, more = await to_thread.run_sync(summaries.summaries, _history(ctx), ctx.state.rooted, limit, budget)
+        shown, earlier_count = await to_thread.run_sync(
+            summaries.summaries, _history(ctx), ctx.state.rooted, limit, budget
+        )
     text = "\n".join(f"{_headline(summary.change)}\n{escape_breaks(summary.diff)}".rstrip("\n") for summary in shown)
     if json_size(text) > budget:
         return f"{text[: fitting_length(text, budget)]}\n[truncated: give a smaller limit]"
-    if more:
-        return f"{text}\n[{format_count(more, 'earlier change')}]"
+    if earlier_count:
+        return f"{text}\n[{format_count(earlier_count, 'earlier change')}]"
     return text or "No changes."
 
 
@@ -118,6 +120,6 @@ def _headline(change: "Change") -> str:
         for fact in (change.status, f"undone by {change.undone_by}" if change.undone_by else "")
         if fact != "done"
     ]
-    about = f" of {change.undoes}" if change.undoes else ""
+    undoes_note = f" of {change.undoes}" if change.undoes else ""
     state = f" [{', '.join(filter(None, facts))}]" if any(facts) else ""
-    return f"{_describe(change).removesuffix(')')}{about}) {time}{state}"
+    return f"{_describe(change).removesuffix(')')}{undoes_note}) {time}{state}"

@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from ..search.tree import Tree, TreeNode
 
 FILES_APP, EDIT_APP = "ui://filesystem/files", "ui://filesystem/edit"
-"""The pages that show a directory, and an edit."""
+"""The URIs of the app pages that show a directory and an edit."""
 
 _MAX_BYTES = 90_000
 """Maximum size in bytes of the entries, or of a diff, as JSON."""
 _ENTRY_BYTES = 80
 """Size in bytes of an entry without its names."""
-_URI = "file:///"
+_FILE_SCHEME = "file:///"
 _KINDS = {"symlink": "link"}
 
 Entry = dict[str, Any]
 
 
 def show_listing(ctx: Ctx, place: Place, listing: "Listing", cursor: str | None) -> None:
-    """Show the entries of one directory."""
+    """Show the entries of one directory on its page, which passes `cursor` to `changes` to learn of later changes."""
     if not shows_apps(ctx):
         return
     entries: list[Entry] = []
@@ -53,23 +53,23 @@ def show_listing(ctx: Ctx, place: Place, listing: "Listing", cursor: str | None)
 
 
 def show_tree(ctx: Ctx, place: Place, tree: "Tree", cursor: str | None) -> None:
-    """Show a directory and everything below it."""
+    """Show a directory and everything below it, like `show_listing`."""
     if not shows_apps(ctx):
         return
     entries: list[Entry] = []
-    is_whole, budget = True, ByteBudget(_MAX_BYTES)
+    is_complete, budget = True, ByteBudget(_MAX_BYTES)
     # The top level comes first, so that it is complete.
     pending = deque([("", "", tree["root"])])
     while pending:
         path, uri, node = pending.popleft()
         children = [(_tree_entry(path, uri, inner), inner) for inner in node.get("children", ())]
         if node.get("cut") or not all(_fits(budget, entry) for entry, _ in children):
-            is_whole = False
+            is_complete = False
             continue
         for entry, inner in children:
             entries.append(entry)
             pending.append((f"{entry['path']}/", entry.get("uri", ""), inner))
-    _show(ctx, place, entries, tree["truncated"] or not is_whole, cursor)
+    _show(ctx, place, entries, tree["truncated"] or not is_complete, cursor)
 
 
 def show_edit(ctx: Ctx, paths: Sequence[str], edited: Sequence["EditResult"], *, applied: bool) -> None:
@@ -105,7 +105,7 @@ def _fits(budget: ByteBudget, entry: Entry) -> bool:
 def _tree_entry(path: str, uri: str, node: "TreeNode") -> Entry:
     """Return the entry for a node in the directory at `path`. Its `uri` is set if its displayed name is escaped."""
     # No name contains a slash, so the URI after it can be recognized.
-    name, _, own_uri = node["name"].partition(f" ({_URI}")
+    name, _, own_uri = node["name"].partition(f" ({_FILE_SCHEME}")
     if own_uri:
-        return _entry(path + name, node["kind"], _URI + own_uri.removesuffix(")"))
+        return _entry(path + name, node["kind"], _FILE_SCHEME + own_uri.removesuffix(")"))
     return _entry(path + name, node["kind"], f"{uri}/{quote(name)}" if uri else "")

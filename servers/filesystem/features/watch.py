@@ -29,9 +29,9 @@ async def changes(
     """List files created, modified or deleted since the call that returned the cursor."""
     files = ctx.state
     roots = files.rooted.roots
-    below = [str(root) for root in roots.paths] if path is None else [roots.path(files.place(path))]
+    directories = [str(root) for root in roots.paths] if path is None else [roots.path(files.place(path))]
     page = Page(ctx.budget.limit_entries(1_000), ctx.budget.page_bytes - _NOTES_BYTES, cursor)
-    result = await files.journal.read(page, Selection(below, pattern), wait)
+    result = await files.journal.read(page, Selection(directories, pattern), wait)
     return changes_text(result)
 
 
@@ -39,8 +39,8 @@ def changes_text(result: Changes) -> str:
     """Return one line for each change, then the notes."""
     lines: list[str] = []
     for change in result.changes:
-        at = datetime.fromtimestamp(change.time, UTC).isoformat(timespec="milliseconds")
-        lines.append(f"{at} {change.kind} {change.path}")
+        detected_at = datetime.fromtimestamp(change.time, UTC).isoformat(timespec="milliseconds")
+        lines.append(f"{detected_at} {change.kind} {change.path}")
     if result.overflow:
         lines.append("[overflow: the cursor is too old, so changes are missing; check the files, then continue]")
     if result.more:

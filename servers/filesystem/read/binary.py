@@ -1,6 +1,6 @@
-"""The bytes of a file or a part of it, within a budget.
+"""Reads the bytes of a file or of a part of it, up to a maximum size.
 
-They come from an open file, or from a small file that was already read.
+The bytes come from an open file, or from a small file that was already read.
 """
 
 import os
@@ -17,7 +17,7 @@ _MAX_POSITION = 2**63 - 1
 
 
 class Readable(Protocol):
-    """The bytes of a text."""
+    """A text whose bytes can be read from any position."""
 
     @property
     def size(self) -> int:
@@ -28,7 +28,7 @@ class Readable(Protocol):
 
 
 class Source(Readable, Protocol):
-    """The bytes of one file."""
+    """A file whose bytes can be read from any position."""
 
     @property
     def stat(self) -> os.stat_result:
@@ -36,7 +36,7 @@ class Source(Readable, Protocol):
 
 
 class OpenFile(NamedTuple):
-    """An open file, for use in one thread, since it has a single position."""
+    """An open file. Only one thread may use it, since its descriptor has a single read position."""
 
     handle: Handle
 
@@ -92,7 +92,7 @@ def read_bytes(
 def bytes_of(
     source: Source, place: Place, max_bytes: int, offset: int | None = None, length: int | None = None
 ) -> BytesRead:
-    """Return the bytes of a source, like `read_bytes`."""
+    """Return the bytes of a file that is open or in memory, like `read_bytes`."""
     size = source.size
     if offset is None and length is None:
         data = source.read(0, max_bytes + 1) if size <= max_bytes else b""

@@ -27,7 +27,8 @@ from shared.text import quote_name
 
 
 class Charset(NamedTuple):
-    """The name of a codec, the byte order mark at the start of the text, and True if the caller named it."""
+    """The name of a Python codec, and the byte order mark at the start of the text. `given` is True if the caller
+    specified the charset, so that it is not a guess."""
 
     name: str
     mark: bytes = b""
@@ -40,9 +41,9 @@ _CONTROLS = bytes({*range(32)} - {*b"\b\t\n\f\r\x1a\x1b"})
 """Control characters that no text contains."""
 _PROBE = "aZ09 \t\n+~{}<&\\"
 """Characters that a charset must encode like ASCII, since lines are counted and parts are read by their bytes."""
-_NOT_OF_FILES = ("iso2022", "raw-unicode-escape", "raw_unicode_escape", "idna", "punycode", "mbcs", "oem")
+_UNUSABLE_CODECS = ("iso2022", "raw-unicode-escape", "raw_unicode_escape", "idna", "punycode", "mbcs", "oem")
 """The beginnings of the names of Python's codecs that no file uses, or that depend on the machine."""
-_HIGH = re.compile(rb"[\x80-\xff]")
+_NON_ASCII = re.compile(rb"[\x80-\xff]")
 _SAMPLE_BYTES = 65_536
 """Maximum number of bytes from which a charset is detected."""
 
@@ -89,8 +90,8 @@ def decode_part(data: bytes, charset: Charset, path: str, offset: int = 0, whole
     nul = text.find("\0")
     if nul >= 0:
         raise not_text_error(path, offset + len(text[:nul].encode(charset.name)))
-    # A character may have two codes, of which only one is written. If their lengths differ, a position would be
-    # wrong.
+    # In some charsets a character has two codes, of which encoding uses only one. If their lengths differ, positions
+    # computed from the encoded text would be wrong.
     if charset.name != UTF8.name and not 0 <= len(data) - len(text.encode(charset.name)) < (1 if whole else 4):
         raise not_text_error(path, offset)
     return text, charset
@@ -124,13 +125,13 @@ def require_sure(charset: Charset, text: str, data: bytes, existing_text: str, p
     """
     if charset.given or charset.name.startswith("utf"):
         return
-    fresh = [letter for letter in sorted(set(text)) if not letter.isascii() and letter not in existing_text]
-    if not fresh:
+    new_characters = [letter for letter in sorted(set(text)) if not letter.isascii() and letter not in existing_text]
+    if not new_characters:
         return
-    first = _HIGH.search(data)
+    first = _NON_ASCII.search(data)
     likely = likely_charsets(_evidence(data, first.start())) if first is not None else []
     for other in [likely[0].codec, *rival_codecs(likely)] if likely else []:
-        character = _first_difference(fresh, charset.name, other)
+        character = _first_difference(new_characters, charset.name, other)
         if character is None:
             continue
         with suppress(UnicodeDecodeError):
@@ -168,7 +169,7 @@ def charset_by_name(encoding: str, path: str, start: bytes = b"", fresh: bool = 
         return implied._replace(mark=implied.mark if fresh or present is implied else b"", given=True)
     try:
         name = codecs.lookup(label).name
-        if not name.startswith(_NOT_OF_FILES) and (name in WIDE_CODECS or _PROBE.encode(name) == _PROBE.encode()):
+        if not name.startswith(_UNUSABLE_CODECS) and (name in WIDE_CODECS or _PROBE.encode(name) == _PROBE.encode()):
             present = charset_by_mark(start)
             return Charset(name, present.mark if present is not None and present.name == name else b"", True)
     except (LookupError, UnicodeError, ValueError):
@@ -188,25 +189,25 @@ def charset_of(data: bytes, path: str, offset: int = 0, whole: bool = False) -> 
     Unless it is `whole`, `data` may end within a character. If it is not UTF-8, only a sample is examined, so the
     time is bounded. Raises FilesError with code `not_text`.
     """
-    at = nul = data.find(0)
+    position = nul = data.find(0)
     if nul < 0:
         try:
             codecs.utf_8_decode(data, "strict", whole)
         except UnicodeDecodeError as error:
-            at = error.start
+            position = error.start
         else:
             return UTF8
-    if nul < 0 and not data[:at].isascii() and is_damaged(data[: at + EVIDENCE_BYTES]):
-        raise not_text_error(path, offset + at)
+    if nul < 0 and not data[:position].isascii() and is_damaged(data[: position + EVIDENCE_BYTES]):
+        raise not_text_error(path, offset + position)
     if nul >= 0:
         name = wide_codec(data)
     else:
-        sample = _evidence(data, at)
+        sample = _evidence(data, position)
         has_controls = len(sample.translate(None, _CONTROLS)) < len(sample)
         likely = [] if has_controls else likely_charsets(sample)
         name = likely[0].codec if likely else None
     if name is None:
-        raise not_text_error(path, offset + at)
+        raise not_text_error(path, offset + position)
     return Charset(name)
 
 
@@ -216,7 +217,7 @@ def is_wide(charset: Charset) -> bool:
 
 
 def is_known(name: str) -> bool:
-    """Return True if this is the name of a text charset."""
+    """Return True if this is the name of a charset of text, as `Charset.name` contains it."""
     try:
         return charset_by_name(name, "").name == name
     except FilesError:
@@ -232,8 +233,10 @@ def not_text_error(path: str, offset: int, charset: Charset | None = None) -> Fi
 
 
 def _evidence(data: bytes, at: int) -> bytes:
-    """Return the lines with non-ASCII bytes. The first such byte is at `at`. The lines are from the start of the
-    file, which reads and edits both examine, if `at` is within it; otherwise from `at` on.
+    """Return the lines with non-ASCII bytes, from which the charset is guessed. The first such byte is at `at`.
+
+    If `at` is near the start of the file, the lines are taken from the start, so that a read and an edit examine the
+    same bytes and guess the same charset; otherwise from the line of `at` on.
     """
     start = 0 if at < _SAMPLE_BYTES else data.rfind(b"\n", at - EVIDENCE_BYTES, at) + 1 or at
     return evidence_lines(data[start : start + _SAMPLE_BYTES])

@@ -26,40 +26,39 @@ _MAX_TEXTS = 4
 """Maximum number of cached texts."""
 _MAX_CHARACTERS = 8_000_000
 """Maximum number of characters of all cached texts together, unless there is only one."""
-_PAGES_SUFFIX = "~"
+_PAGES_SEPARATOR = "~"
 
 
 class Documents:
-    """The document reader, and the last texts that it has read."""
+    """Converts documents to text, and caches the last texts."""
 
     def __init__(self) -> None:
-        self._texts = DocumentTexts()
-        self._stored_texts: OrderedDict[tuple[str, str | None], DocumentText] = OrderedDict()
+        self._converter = DocumentTexts()
+        self._cached_texts: OrderedDict[tuple[str, str | None], DocumentText] = OrderedDict()
 
     async def text(
         self, read: Callable[[], Awaitable[bytes]], etag: str, path: str, pages: str | None = None
     ) -> DocumentText:
         """Return the text of the document with this etag, whose bytes `read` returns. Raises FilesError."""
         key = (etag, pages)
-        if key not in self._stored_texts:
+        if key not in self._cached_texts:
             try:
-                self._stored_texts[key] = await self._texts.read(await read(), pages)
-                while len(self._stored_texts) > 1 and (
-                    len(self._stored_texts) > _MAX_TEXTS
-                    or sum(len(stored.text) for stored in self._stored_texts.values()) > _MAX_CHARACTERS
+                self._cached_texts[key] = await self._converter.read(await read(), pages)
+                while len(self._cached_texts) > 1 and (
+                    len(self._cached_texts) > _MAX_TEXTS
+                    or sum(len(stored.text) for stored in self._cached_texts.values()) > _MAX_CHARACTERS
                 ):
-                    self._stored_texts.popitem(last=False)
+                    self._cached_texts.popitem(last=False)
             except DocumentError as error:
                 raise FilesError(error.code, path, error.reason, error.suggestion) from None
-        self._stored_texts.move_to_end(key)
-        return self._stored_texts[key]
+        self._cached_texts.move_to_end(key)
+        return self._cached_texts[key]
 
     def reader(self) -> Callable[[Handle, float], DocumentText | None]:
-        """Return a function that reads an open document in a thread within a given number of seconds.
+        """Return a function that reads an open document. It is called in a thread, with a timeout in seconds, returns
+        None for an archive that is not a document, and raises FilesError.
 
-        It returns None for an archive that is not a document, and raises FilesError.
-
-        Raises FilesError with code `not_installed`.
+        This method itself raises FilesError with code `not_installed`.
         """
         try:
             require_libraries()
@@ -67,7 +66,7 @@ class Documents:
             raise FilesError(error.code, "", error.reason, error.suggestion) from None
         return self._read_in_thread
 
-    def _read_in_thread(self, handle: Handle, seconds: float) -> DocumentText | None:
+    def _read_in_thread(self, handle: Handle, timeout: float) -> DocumentText | None:
         data = OpenFile(handle).read(0, MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
             raise FilesError("too_large", "", f"has more than {MAX_BYTES:,} bytes")
@@ -76,13 +75,13 @@ class Documents:
             return data
 
         async def text() -> DocumentText:
-            with anyio.fail_after(seconds):
+            with anyio.fail_after(timeout):
                 return await self.text(body, etag_of(handle.stat), "")
 
         try:
             return from_thread.run(text)
         except TimeoutError:
-            raise FilesError("unreadable", "", f"takes longer than {seconds:.0f} s to read") from None
+            raise FilesError("unreadable", "", f"takes longer than {timeout:.0f} s to read") from None
         except FilesError as error:
             if error.code != "unsupported_type":
                 raise
@@ -90,7 +89,7 @@ class Documents:
 
     async def close(self) -> None:
         """Stop the process that reads documents."""
-        await self._texts.close()
+        await self._converter.close()
 
 
 def has_document_name(name: str) -> bool:
@@ -99,15 +98,15 @@ def has_document_name(name: str) -> bool:
 
 
 def is_document_part(part: Part) -> bool:
-    """Return True if only documents have this kind of part."""
-    return part.pages is not None or (part.cursor is not None and _PAGES_SUFFIX in part.cursor)
+    """Return True if the part selects pages, directly or in its cursor: only documents have pages."""
+    return part.pages is not None or (part.cursor is not None and _PAGES_SEPARATOR in part.cursor)
 
 
 def selected_pages(part: Part, path: str) -> str | None:
     """Return the pages of a document that a part selects, directly or in its cursor. Raises FilesError."""
     if part.cursor is None:
         return part.pages
-    pages = unquote(part.cursor.partition(_PAGES_SUFFIX)[2]) or None
+    pages = unquote(part.cursor.partition(_PAGES_SEPARATOR)[2]) or None
     if part.pages not in (None, pages):
         raise FilesError("bad_range", path, "the cursor belongs to a different selection of pages", "Omit pages.")
     return pages
@@ -118,6 +117,6 @@ def part_of_document(document: DocumentText, etag: str, path: str, budget: int, 
     if part.encoding is not None:
         raise FilesError("bad_encoding", path, "encoding does not apply to documents", "Omit encoding.")
     pages = selected_pages(part, path)
-    cursor = None if part.cursor is None else part.cursor.partition(_PAGES_SUFFIX)[0]
+    cursor = None if part.cursor is None else part.cursor.partition(_PAGES_SEPARATOR)[0]
     read = read_document_text(document.text.encode(), etag, path, budget, part._replace(cursor=cursor))
-    return read._replace(notes=document.notes, cursor_suffix=_PAGES_SUFFIX + quote(pages or "", safe=""))
+    return read._replace(notes=document.notes, cursor_suffix=_PAGES_SEPARATOR + quote(pages or "", safe=""))

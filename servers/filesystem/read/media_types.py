@@ -1,10 +1,10 @@
-"""Media types of files by their names, since Python's own table lacks most source code types."""
+"""Media types of files by their names, from a package, since Python's own table lacks most types of source code."""
 
 from functools import lru_cache
 
 BINARY = "application/octet-stream"
 TEXT = "text/plain"
-"""The media types of text and of bytes without a more specific type."""
+"""The media types of bytes and of text that have no more specific type."""
 
 
 @lru_cache(1_024)
@@ -13,6 +13,7 @@ def media_type_of(name: str) -> str | None:
     # Slow to import, and only resource lists and file descriptions need it.
     from content_types import get_content_type
 
-    suffix = name.rpartition("/")[2][1:].rpartition(".")
-    media_type: str | None = get_content_type(suffix[2], fallback=None) if suffix[1] and suffix[2] else None
+    # Without its first character, which is not part of an extension even if it is a dot.
+    _, dot, extension = name.rpartition("/")[2][1:].rpartition(".")
+    media_type: str | None = get_content_type(extension, fallback=None) if dot and extension else None
     return media_type

@@ -41,8 +41,9 @@ _MAX_ESCAPE_BYTES = 6
 class TextRead(NamedTuple):
     """A text or a part of it, with the size of its file in bytes, the etag, and the charset.
 
-    `truncated` is True if the budget cut off part of the request; `rest` is where that part begins, None if it
-    precedes the text. A document has `notes` for the reader, and its size is the size of its text.
+    `truncated` is True if the budget cut off part of the request; `rest` is where the part that was cut off begins,
+    or None if that part precedes the text, as it does in a tail. A document has `notes` for the reader, and its size
+    is the size of its text.
     """
 
     text: str
@@ -128,11 +129,11 @@ def _read_part(
 
 
 def _read_page(source: Readable, path: str, budget: int, start: Cursor, charset: Charset) -> TextRead:
-    """Return the page at `start`, where 0 for the lines that are left means all."""
-    data, ended = _read_forward(source, start, charset, _bytes_over_budget(budget, charset))
-    text, charset = decode_part(data, charset, path, start.position, ended)
+    """Return the page that begins at `start`, with at most `start.lines_left` lines, or any number if that is 0."""
+    data, at_end = _read_forward(source, start, charset, _bytes_over_budget(budget, charset))
+    text, charset = decode_part(data, charset, path, start.position, at_end)
     end = _find_line_end(text, "\n", start.lines_left) if start.lines_left else -1
-    complete = ended or end >= 0
+    complete = at_end or end >= 0
     requested = text if end < 0 else text[:end]
     size = max(source.size, start.position + len(data))
     fitting = fitting_length(requested, budget)
@@ -246,7 +247,8 @@ def _read_tail(source: Readable, etag: str, path: str, budget: int, count: int, 
 
 
 def _read_backward(source: Readable, lines: int, charset: Charset, limit: int) -> tuple[bytes, int]:
-    """Return the end of the file, enough for the last `lines` lines or `limit` bytes, and its position."""
+    """Return the bytes at the end of the file, enough for the last `lines` lines or `limit` bytes, and the position
+    where they begin."""
     size = source.size
     # Linux reports 0 for files in /proc, and 4,096 for those in /sys, so the end has to be searched.
     if size and not source.read(size - 1, 1):
@@ -256,8 +258,8 @@ def _read_backward(source: Readable, lines: int, charset: Charset, limit: int) -
         size += len(block)
     blocks: list[bytes] = []
     start, ends = size, 0
-    # One more line ending than lines: besides their own, the one before them. If the last line has none, the extra
-    # one is not needed, but that is not known yet.
+    # The start of the last `lines` lines is known once one more line ending than `lines` has been read: that of the
+    # line before them. If the last line has no line ending, one fewer would do, but that is not checked here.
     while start > 0 and size - start < limit and ends <= lines:
         begin = max(start - _SAMPLE_BYTES, size - limit, 0) & ~3
         block = source.read(begin, start - begin)
@@ -270,7 +272,8 @@ def _read_backward(source: Readable, lines: int, charset: Charset, limit: int) -
 
 
 def _whole_characters(data: bytes, charset: Charset) -> bytes:
-    """Return `data` without an incomplete character at its start."""
+    """Return `data` without an incomplete character at its start. In a charset whose character boundaries can't be
+    recognized, leave out the first line instead."""
     if charset.name == UTF8.name:
         begin = next((at for at in range(min(4, len(data))) if data[at] & 0xC0 != 0x80), 0)
     elif is_wide(charset) and data:

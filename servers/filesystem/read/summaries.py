@@ -21,7 +21,7 @@ from .parts import WHOLE
 
 EMPTY = "[empty file]"
 _REMARKS_BYTES = 300
-"""Size in bytes of the remarks after the beginning of a file."""
+"""Number of bytes reserved for the remarks after a file that is cut."""
 _HEADING_BYTES, _MIN_FILE_BYTES, _BEGINNING_BYTES = 20, 80, 600
 """Size in bytes of a heading without its path, and the bytes reserved for a short file or an error, and for the
 beginning of a long file."""
@@ -45,17 +45,15 @@ def text_of(read: TextRead) -> str:
     if read.truncated:
         remarks.append(f"truncated: {len(read.text.encode()):,} of {read.size:,} bytes shown")
     if read.rest is not None:
-        within = "" if read.text.endswith("\n") else "within "
-        remarks.append(
-            f"the rest begins {within or 'at '}line {read.rest.line:,}; continue with cursor {read.cursor}"
-        )
+        preposition = "at" if read.text.endswith("\n") else "within"
+        remarks.append(f"the rest begins {preposition} line {read.rest.line:,}; continue with cursor {read.cursor}")
     elif read.truncated:
         remarks.append("request a smaller tail")
     return f"{read.text}\n[{'; '.join(remarks)}]"
 
 
 def notes_of(read: TextRead) -> dict[str, str]:
-    """Return the etag for programs, and the charset and the cursor if they apply."""
+    """Return the metadata for programs: the etag, the charset unless it is UTF-8, and the cursor if there is one."""
     notes = {"etag": read.etag}
     if read.charset.name != UTF8.name:
         notes["charset"] = read.charset.name
