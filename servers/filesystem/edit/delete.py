@@ -31,7 +31,7 @@ MAX_DEPTH = 100
 
 
 Mark = tuple[int, ...]
-"""Properties of an entry that differ once it has been changed."""
+"""Properties of an entry, at least one of which differs after the entry has been changed."""
 
 
 class Bounds:
@@ -54,7 +54,8 @@ class Bounds:
         self._checkpoint = checkpoint
 
     def enter(self, status: os.stat_result, depth: int) -> None:
-        """Raise if the directory with this `status` at level `depth` (1 is the first) must not be entered."""
+        """Raise if the directory with this `status` must not be entered. The directory where the walk begins has
+        depth 1."""
         if depth > MAX_DEPTH:
             raise FilesError("too_large", self._path, f"contains directories nested deeper than {MAX_DEPTH}")
         if self._device not in (None, status.st_dev):
@@ -84,14 +85,14 @@ def children(entry: Entry, directory: int | None) -> Iterator[tuple[str, Entry]]
     """Yield the names and entries currently in the directory that `enter_directory` returned for `entry`."""
     target = entry.name if directory is None else directory
     with SYSTEM.scan(target) as scan:
-        # All are read at once, since entries may be deleted during the walk. One more than the limit shows that it is
-        # exceeded.
+        # All names are read at once, since entries may be deleted during the walk. One name more than the limit shows
+        # that the directory has too many.
         names = [item.name for item in islice(scan, MAX_ENTRIES + 1)]
     for name in names:
         inner = child(entry, directory, name)
-        now = stat_entry(inner)
-        if now is not None:
-            yield name, inner._replace(stat=now)
+        status = stat_entry(inner)
+        if status is not None:
+            yield name, inner._replace(stat=status)
 
 
 def is_directory(entry: Entry) -> bool:
@@ -146,19 +147,19 @@ def empty(entry: Entry, bounds: Bounds, depth: int = 1, remove: bool = True) -> 
     the entries."""
     with enter_directory(entry) as directory:
         bounds.enter(stat_of(entry, directory), depth)
-        for _, child in children(entry, directory):
-            bounds.count(child)
-            if is_directory(child):
-                empty(child, bounds, depth + 1, remove)
+        for _, inner in children(entry, directory):
+            bounds.count(inner)
+            if is_directory(inner):
+                empty(inner, bounds, depth + 1, remove)
             if remove:
-                (remove_directory if is_directory(child) else unlink)(child)
+                (remove_directory if is_directory(inner) else unlink)(inner)
 
 
 def unlink_same(entry: Entry) -> None:
     """Delete exactly this file or link, and never an entry that has replaced it. Raises `changed`, OSError."""
-    aside = temporary_entry(entry)
-    rename(entry, aside)
-    now, before = stat_entry(aside), entry.stat
+    temporary = temporary_entry(entry)
+    rename(entry, temporary)
+    now, before = stat_entry(temporary), entry.stat
     if (
         now is None
         or before is None
@@ -166,9 +167,9 @@ def unlink_same(entry: Entry) -> None:
         # The ctime is not compared, because a rename or a new hard link changes it too.
         or (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns)
     ):
-        rename_to_unused(aside, entry)
+        rename_to_unused(temporary, entry)
         raise _changed_error(entry)
-    unlink(aside)
+    unlink(temporary)
 
 
 def _delete_directory(entry: Entry, bounds: Bounds, recursive: bool, recorder: Recorder) -> None:
@@ -185,15 +186,15 @@ def _delete_directory(entry: Entry, bounds: Bounds, recursive: bool, recorder: R
                 empty(entry, bounds)
             _remove_directory(entry, entry.place.path)
             return
-        # The new name is secret, so no other program adds entries that were not recorded.
-        aside = temporary_entry(entry)
-        check_and_rename(entry, aside)
+        # No other program knows the temporary name, so none adds entries that were not recorded.
+        temporary = temporary_entry(entry)
+        check_and_rename(entry, temporary)
         with ExitStack() as on_failure:
-            on_failure.callback(check_and_rename, aside, entry)
-            if _read_marks(aside, bounds.renew()) != marks:
+            on_failure.callback(check_and_rename, temporary, entry)
+            if _read_marks(temporary, bounds.renew()) != marks:
                 raise _changed_error(entry)
-            empty(aside, bounds)
-            remove_directory(aside)
+            empty(temporary, bounds)
+            remove_directory(temporary)
             on_failure.pop_all()
 
 

@@ -21,13 +21,14 @@ _LONG_TEXT_LINES = 200
 
 
 class _Change(NamedTuple):
-    """Lines that are replaced by others."""
+    """Lines of the old text that are replaced by lines of the new one. Either list may be empty."""
 
     start: int
-    """The position of their first character in the old text; `end` is the position after the last."""
+    """The position in the old text of the first character of these lines; `end` is the position after the last."""
     end: int
     line: int
-    """The number of lines before them in the old text; `new_line` is the one in the new text."""
+    """The number of lines before these in the old text; `new_line` is the number of lines before them in the new
+    text."""
     new_line: int
     old: list[str]
     new: list[str]
@@ -46,8 +47,8 @@ def unified_diff(edited: EditedText, path: str, context: int = 3) -> str:
         group.append(change)
     if group:
         pieces += _hunk(edited.before, group, context)
-    shown = display_name(path)
-    return f"--- a/{shown}\n+++ b/{shown}\n{''.join(pieces)}" if pieces else ""
+    shown_path = display_name(path)
+    return f"--- a/{shown_path}\n+++ b/{shown_path}\n{''.join(pieces)}" if pieces else ""
 
 
 def _changes(edited: EditedText) -> Iterator[_Change]:
@@ -73,18 +74,18 @@ def _changes(edited: EditedText) -> Iterator[_Change]:
 def _whole_lines(edited: EditedText) -> list[Span]:
     """Return the spans extended to whole lines. Spans that meet are merged."""
     before, after, spans, _ = edited
-    whole: list[Span] = []
+    extended: list[Span] = []
     for start, end, new_start, new_end in spans:
         begin = before.rfind("\n", 0, start) + 1
         stop = end
         if not (_starts_line(before, end) and _starts_line(after, new_end)):
             stop = before.find("\n", end) + 1 or len(before)
         span = (begin, stop, new_start - (start - begin), new_end + stop - end)
-        if whole and begin < whole[-1][1]:
-            last = whole.pop()
+        if extended and begin < extended[-1][1]:
+            last = extended.pop()
             span = (last[0], span[1], last[2], span[3])
-        whole.append(span)
-    return whole
+        extended.append(span)
+    return extended
 
 
 def _starts_line(text: str, position: int) -> bool:

@@ -55,7 +55,8 @@ class FileEdits(NamedTuple):
 class EditResult(NamedTuple):
     """The changes to one file as a unified diff, and its charset, size and etag (on a dry run, the unchanged ones).
 
-    `lost` lists the owner and group if they could not be kept, `tolerated` how old texts differ from their matches.
+    `lost` lists the owner and group if they could not be kept, `tolerated` the differences between old texts and the
+    places that they match.
     """
 
     diff: str
@@ -93,7 +94,7 @@ def edit_files(
     check: Callable[[], None] = lambda: None,
     recorder: Recorder = NOT_RECORDED,
 ) -> list[EditResult]:
-    """Apply the edits to all the files, or to none: a result for each.
+    """Apply the edits to all the files, or to none. Return a result for each file.
 
     With `protected`, write-protected files are replaced too (see `require_replaceable`). `check` is called before
     each edit; if it raises, nothing is changed. Raises `changed` if another program wrote one of them in the
@@ -131,15 +132,15 @@ def _edit_once(
                 require_same(contents.stat, request.etag, path)
                 require_exact(contents.text, contents.charset, contents.data, path)
                 edited = apply_edits(contents.text, request.edits, path, check)
-                fresh = "".join(edited.after[start:end] for *_, start, end in edited.spans)
-                require_sure(contents.charset, fresh, contents.data, contents.text, path)
+                inserted = "".join(edited.after[start:end] for *_, start, end in edited.spans)
+                require_sure(contents.charset, inserted, contents.data, contents.text, path)
                 data = encode(edited.after, contents.charset, path)
                 changed.append(_ChangedFile(entry, path, contents, edited, data, request.etag is not None))
             remaining -= len(changed[-1].contents.data)
         replaced = [file for file in changed if file.data != file.contents.data]
         for file in replaced:
             with os_errors(file.path):
-                # The journal may have the old file under a second name by the time it is replaced.
+                # Checked before the change is recorded: the journal may give the old file a second name, a hard link.
                 require_replaceable(file.entry, stat_entry(file.entry), file.path, options.protected)
         if options.dry_run:
             return [_result(file, file.contents.stat) for file in changed]
@@ -164,29 +165,30 @@ def _replace_all(changed: Sequence[_ChangedFile]) -> list[EditResult]:
     stats = [file.contents.stat for file in changed]
     numbers = [number for number, file in enumerate(changed) if file.data != file.contents.data]
     with ExitStack() as leftovers, ExitStack() as on_failure:
-        fresh: dict[int, Entry] = {}
+        replacements: dict[int, Entry] = {}
         for number in numbers:
             file = changed[number]
             with os_errors(file.path):
-                fresh[number] = prepare_replacement(
+                replacements[number] = prepare_replacement(
                     file.entry, file.data, file.contents.stat, attributes=file.contents.attributes
                 )
-            leftovers.callback(discard, fresh[number])
+            leftovers.callback(discard, replacements[number])
         for number in numbers:
-            # The last one needs no rollback.
-            undo = on_failure if number != numbers[-1] else None
-            _replace(changed[number], fresh[number], undo, leftovers)
+            # The last file needs no backup: if replacing it fails, it is unchanged.
+            restoring = on_failure if number != numbers[-1] else None
+            _replace(changed[number], replacements[number], restoring, leftovers)
         on_failure.pop_all()
         for number in numbers:
             sync_directory(changed[number].entry)
-            stats[number] = final_stat(fresh[number], changed[number].entry, changed[number].contents.stat)
+            stats[number] = final_stat(replacements[number], changed[number].entry, changed[number].contents.stat)
     return [_result(file, now) for file, now in zip(changed, stats, strict=True)]
 
 
-def _replace(file: _ChangedFile, fresh: Entry, undo: ExitStack | None, leftovers: ExitStack) -> None:
+def _replace(file: _ChangedFile, replacement: Entry, on_failure: ExitStack | None, leftovers: ExitStack) -> None:
+    """Replace the file. With `on_failure`, make a backup first, from which that stack restores the file."""
     with os_errors(file.path):
         backup = None
-        if undo is not None:
+        if on_failure is not None:
             # A second name for the original file makes it possible to restore it.
             backup = temporary_entry(file.entry)
             try:
@@ -194,22 +196,25 @@ def _replace(file: _ChangedFile, fresh: Entry, undo: ExitStack | None, leftovers
             except (OSError, NotImplementedError):
                 backup = prepare_replacement(file.entry, file.contents.data, file.contents.stat)
             leftovers.callback(discard, backup)
-            undo.callback(_put_back, backup, fresh, file.entry)
-        is_new = exchange(fresh, file.entry, file.contents.stat, None if file.is_exact else file.contents.data)
-        if not is_new and undo is not None and backup is not None:
-            undo.callback(_write_back, backup, file.entry, stat_entry(file.entry))
+            on_failure.callback(_put_back, backup, replacement, file.entry)
+        is_new = exchange(replacement, file.entry, file.contents.stat, None if file.is_exact else file.contents.data)
+        if not is_new and on_failure is not None and backup is not None:
+            on_failure.callback(_write_back, backup, file.entry, stat_entry(file.entry))
 
 
 def _write_back(backup: Entry, entry: Entry, expected: os.stat_result | None) -> None:
+    """Overwrite the file with its old contents, unless another program has changed it since it had the status
+    `expected`."""
     now = stat_entry(entry)
     if now is not None and expected is not None and etag_of(now) == etag_of(expected):
         with suppress(OSError):
             overwrite(backup, entry)
 
 
-def _put_back(backup: Entry, fresh: Entry, entry: Entry) -> None:
+def _put_back(backup: Entry, replacement: Entry, entry: Entry) -> None:
+    """Give the original file its name again, if the replacement still has that name."""
     now = stat_entry(entry)
     # If another program has replaced it since, that file stays.
-    if now is not None and fresh.stat is not None and os.path.samestat(now, fresh.stat):
+    if now is not None and replacement.stat is not None and os.path.samestat(now, replacement.stat):
         with suppress(OSError):
             rename(backup, entry)

@@ -1,8 +1,9 @@
-"""Translates the indentation of an old text into the indentation of the lines it matches in the file.
+"""Translates the indentation that an edit uses into the indentation of the file.
 
 Models most often get white space wrong: spaces instead of tabs, two spaces instead of four, or a passage with less
-indentation. Lines match only if each indentation in the old text maps to one in the file, and deeper ones map to
-deeper ones. The new text is then written with the file's indentation.
+indentation. The lines that the old text matches in the file show how each indentation maps. They match only if
+each indentation in the old text maps to one in the file, and deeper ones map to deeper ones. The new text is then
+written with the file's indentation.
 """
 
 from collections import Counter
@@ -33,7 +34,7 @@ class Indents(NamedTuple):
         if self.is_same:
             return indent
         if min(map(len, self.known)) < len(indent) < max(map(len, self.known)):
-            # The old text has no such step, so its style is inconsistent.
+            # It lies between two indentations of the old text, which has no such step: its style is inconsistent.
             return None
         closest = min(self.known, key=lambda old_indent: abs(len(old_indent) - len(indent)))
         longer, shorter = (indent, closest) if len(indent) > len(closest) else (closest, indent)
@@ -49,7 +50,7 @@ class Indents(NamedTuple):
 
     @property
     def is_same(self) -> bool:
-        """True if both indentations are the same."""
+        """True if the old text is indented like the file."""
         return all(old == new for old, new in self.known.items())
 
 
@@ -59,12 +60,12 @@ def indent_of(line: str) -> str:
 
 
 def map_indentation(
-    old_lines: Sequence[str], lines: Sequence[str], new: Sequence[str], around: Iterable[str]
+    old_lines: Sequence[str], lines: Sequence[str], new: Sequence[str], surrounding: Iterable[str]
 ) -> Indents | None:
     """Return the indentation of the `old_lines`, mapped to the indentation of the matching `lines`, or None if their
     order differs.
 
-    The text of a step comes from both, or else from the `new` lines and the file's lines `around` them.
+    The text of a step comes from both, or else from the `new` lines and the `surrounding` lines of the file.
     """
     pairs: dict[str, str] = {}
     for old, line in zip(old_lines, lines, strict=True):
@@ -72,7 +73,7 @@ def map_indentation(
             return None
     same = {old == new for old, new in pairs.items() if old or new}
     if len(same) > 1:
-        # One line is wrongly indented, so this is not merely another style of indentation.
+        # Some lines are indented as in the file and others are not, so this is not merely another style.
         return None
     ordered = sorted(pairs, key=len)
     for before, after in pairwise(ordered):
@@ -85,12 +86,12 @@ def map_indentation(
     steps = {(after[len(before) :], pairs[after][len(pairs[before]) :]) for before, after in pairwise(ordered)}
     if steps:
         return Indents(pairs, *_step(steps))
-    unit, step = _unit([*old_lines, *new]), _unit(around)
+    unit, step = _usual_step([*old_lines, *new]), _usual_step(surrounding)
     return Indents(pairs, unit, step) if unit and step else Indents(pairs)
 
 
 def _step(steps: set[tuple[str, str]]) -> tuple[str, str]:
-    """Return the shortest old and new unit of one step; both are empty if the steps disagree."""
+    """Return the shortest texts of one step in the old text and in the file; both are empty if the steps disagree."""
     reduced = set()
     for old, new in steps:
         if len(set(old)) != 1 or len(set(new)) != 1:
@@ -100,7 +101,7 @@ def _step(steps: set[tuple[str, str]]) -> tuple[str, str]:
     return reduced.pop() if len(reduced) == 1 else ("", "")
 
 
-def _unit(lines: Iterable[str]) -> str:
+def _usual_step(lines: Iterable[str]) -> str:
     """Return the most frequent step of indentation from one line to the next, or ""."""
     indents = [indent_of(line) for line in lines if line.strip()]
     steps = Counter(

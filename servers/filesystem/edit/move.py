@@ -63,7 +63,7 @@ _BLOCK_BYTES = 1024 * 1024
 
 
 class CopyResult(NamedTuple):
-    """The result of a copy: the numbers of entries and bytes, and any lost metadata."""
+    """The result of a copy: the number of entries, `size` in bytes, and the metadata that was `lost`."""
 
     entries: int
     size: int
@@ -122,15 +122,16 @@ def rename_entry(rooted: RootedFiles, old: Entry, new: Entry, checkpoint: Callab
 
 
 def _move_across(rooted: RootedFiles, old: Entry, new: Entry, checkpoint: Callable[[], None]) -> None:
-    """Move to another file system. Raises `cross_device` if something would be lost, and `changed`."""
+    """Move to another file system by a copy and a deletion. Raises `cross_device` if the copy would lose something,
+    and `changed` if another program changed the source meanwhile."""
     path = old.place.path
-    copying = _Copy(rooted, path, checkpoint, is_move=True)
-    with _temporary_copy(rooted, old, new) as fresh:
-        copying.copy(old, fresh, 1)
-        if copying.lost:
-            reason = f"is on another file system, where it would lose: {', '.join(copying.lost)}"
+    copy_run = _Copy(rooted, path, checkpoint, is_move=True)
+    with _temporary_copy(rooted, old, new) as temporary:
+        copy_run.copy(old, temporary, 1)
+        if copy_run.lost:
+            reason = f"is on another file system, where it would lose: {', '.join(copy_run.lost)}"
             raise FilesError("cross_device", path, reason, "Copy it, then delete it.")
-        copying.require_unchanged(old)
+        copy_run.require_unchanged(old)
     try:
         if is_directory(old):
             empty(old, Bounds(rooted, path))
@@ -155,22 +156,22 @@ def _temporary_copy(
 ) -> Iterator[Entry]:
     """Yield a temporary entry next to `new` for a copy of `old`. On success it is renamed to `new`; otherwise it is
     removed."""
-    fresh = temporary_entry(new)
+    temporary = temporary_entry(new)
 
     def discard_all() -> None:
-        status = stat_entry(fresh)
+        status = stat_entry(temporary)
         if status is None or not stat.S_ISDIR(status.st_mode):
-            discard(fresh)
+            discard(temporary)
             return
         with suppress(OSError, FilesError):
-            empty(fresh, Bounds(rooted, ""))
-            remove_directory(fresh)
+            empty(temporary, Bounds(rooted, ""))
+            remove_directory(temporary)
 
     with ExitStack() as on_failure:
         on_failure.callback(discard_all)
-        yield fresh
+        yield temporary
         with recorder.record(rooted, "copy", describe):
-            (check_and_rename if is_directory(old) else rename_to_unused)(fresh, new)
+            (check_and_rename if is_directory(old) else rename_to_unused)(temporary, new)
         on_failure.pop_all()
 
 
@@ -204,19 +205,20 @@ def copy(
             outer, inner = (components(rooted.roots.path(entry.place)) for entry in (old, new))
             if inner[: len(outer)] == outer:
                 raise FilesError("bad_path", source.path, "is a directory that would contain its own copy")
-            copying = _Copy(rooted, source.path, checkpoint)
-            copying.is_recorded = recorder.is_on
-            with _temporary_copy(rooted, old, new, recorder, copying.describe) as fresh:
-                copying.copy(old, fresh, 1)
+            copy_run = _Copy(rooted, source.path, checkpoint)
+            copy_run.is_recorded = recorder.is_on
+            with _temporary_copy(rooted, old, new, recorder, copy_run.describe) as temporary:
+                copy_run.copy(old, temporary, 1)
             sync_directory(new)
-    return CopyResult(copying.bounds.entries, copying.size, list(copying.lost))
+    return CopyResult(copy_run.bounds.entries, copy_run.size, list(copy_run.lost))
 
 
 class _Copy:
-    """A copy in progress: its limits, how much of them is used, and the lost metadata."""
+    """A copy in progress: its limits, how much has been copied, and the metadata that could not be kept."""
 
     def __init__(self, rooted: RootedFiles, path: str, checkpoint: Callable[[], None], is_move: bool = False) -> None:
-        """Begin a copy. With `is_move` it keeps the source's times and is fully synced to disk."""
+        """Begin a copy. With `is_move`, the copy keeps the times of its source, and all its files are synced to
+        disk."""
         self.bounds = Bounds(rooted, path, checkpoint=checkpoint)
         self.size = 0
         self.lost: dict[str, None] = {}
@@ -260,9 +262,9 @@ class _Copy:
         now = stat_entry(old)
         marks = {} if now is None else {old.place.parts: _mark(now)}
         if now is not None and is_directory(old):
-            survey = _MarkCollector(self._rooted, self._path, now.st_dev, self._checkpoint)
-            empty(old, survey, remove=False)
-            marks |= survey.marks
+            collector = _MarkCollector(self._rooted, self._path, now.st_dev, self._checkpoint)
+            empty(old, collector, remove=False)
+            marks |= collector.marks
         if marks != self._marks:
             raise FilesError(
                 "changed", self._path, "has been changed by another program in the meantime", "Try again."
@@ -274,7 +276,8 @@ class _Copy:
                 source = stack.enter_context(enter_directory(old))
             status = stat_of(old, source)
             self.bounds.enter(status, depth)
-            # The owner needs permission to fill it. Its other metadata is set afterwards, if it has a descriptor.
+            # The owner needs permission to write into the copy. Its other metadata is set at the end, if the system
+            # gives directories a descriptor.
             mode = stat.S_IMODE(status.st_mode) & 0o777 if source is None else initial_mode(status)
             make_directory(new, mode | stat.S_IRWXU)
             self._record(new, DIRECTORY)
@@ -336,7 +339,7 @@ class _Copy:
 
 
 class _MarkCollector(Bounds):
-    """A walk through a tree that records the mark of each entry."""
+    """Bounds that also record the mark of each entry that a walk counts."""
 
     def __init__(self, rooted: RootedFiles, path: str, device: int, checkpoint: Callable[[], None]) -> None:
         super().__init__(rooted, path, device, checkpoint)
@@ -350,5 +353,5 @@ class _MarkCollector(Bounds):
 
 
 def _mark(status: os.stat_result) -> Mark:
-    """Return a value that differs once the entry has been changed. Reading the entry does not change it."""
+    """Return a value that differs after the entry has been changed, but not after it has only been read."""
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -1,4 +1,5 @@
-"""The place in a file that an old text without a match was probably meant for, and the differences."""
+"""Finds the place in a file that an old text, which matches nowhere, was probably meant for, and their
+differences."""
 
 import re
 from collections import defaultdict
@@ -23,7 +24,7 @@ _MAX_SHOWN_CHARACTERS = 80
 _MAX_DIFFERENCES = 3
 """Maximum number of differences that are shown."""
 _MIN_COMMON_LINES = 300
-"""A word that occurs in this many lines is ignored."""
+"""Words and lines that occur at least this many times are ignored."""
 _MAX_CANDIDATES = 6
 """Maximum number of places with the most votes whose lines are compared."""
 _LINE_WEIGHT = 3
@@ -34,15 +35,18 @@ _WORD = re.compile(r"\w{2,}")
 
 
 def nearest_place(lines: Sequence[str], old_lines: Sequence[str], before: int = 0) -> str | None:
-    """Return the lines most similar to the old ones, with their numbers and the differences; None if there are none.
+    """Describe the lines most similar to the old ones, with their numbers and the differences; None if no lines are
+    similar enough.
 
-    Line numbers begin after `before` earlier lines.
+    `lines` are preceded by `before` other lines of the file, which count in line numbers.
     """
     lines, old_lines = lines[:_MAX_LINES], old_lines[:_MAX_OLD_LINES]
     votes = _votes(lines, old_lines) or _most_similar_line(lines, old_lines)
-    smooth = {position: votes[position] + (votes[position - 1] + votes[position + 1]) / 2 for position in list(votes)}
+    smoothed_votes = {
+        position: votes[position] + (votes[position - 1] + votes[position + 1]) / 2 for position in list(votes)
+    }
     best, start = 0.0, 0
-    for position in sorted(smooth, key=smooth.__getitem__, reverse=True)[:_MAX_CANDIDATES]:
+    for position in sorted(smoothed_votes, key=smoothed_votes.__getitem__, reverse=True)[:_MAX_CANDIDATES]:
         begin = min(max(position, 0), max(len(lines) - 1, 0))
         similarity = _similarity(lines[begin : max(position + len(old_lines), begin + 1)], old_lines)
         if similarity > best:
@@ -58,7 +62,8 @@ def nearest_place(lines: Sequence[str], old_lines: Sequence[str], before: int = 
 
 
 def _votes(lines: Sequence[str], old_lines: Sequence[str]) -> defaultdict[int, float]:
-    """Return the votes for each line as the first of the match, from rare lines and words that both texts contain."""
+    """Return the votes for each line to be the one that the old text begins at. Lines and words that both texts
+    contain vote; the rarer they are, the more their votes count."""
     lines_of_token: defaultdict[str, list[int]] = defaultdict(list)
     for number, line in enumerate(old_lines):
         for token in _tokens(line):
@@ -78,8 +83,8 @@ def _votes(lines: Sequence[str], old_lines: Sequence[str]) -> defaultdict[int, f
 
 
 def _most_similar_line(lines: Sequence[str], old_lines: Sequence[str]) -> defaultdict[int, float]:
-    """Return a vote for the line whose spelling is most similar to the first old line, for texts without a common
-    word."""
+    """Return one vote, for the place where the first old line meets the line that is spelled most like it. This is
+    for texts without a common word."""
     votes: defaultdict[int, float] = defaultdict(float)
     position, first = next(((position, line) for position, line in enumerate(old_lines) if line.strip()), (0, ""))
     places = {
@@ -98,7 +103,8 @@ def _tokens(line: str) -> set[str]:
 
 
 def _similarity(window: Sequence[str], old_lines: Sequence[str]) -> float:
-    """Return the similarity of both, from 0 to 1: line by line, or by equal lines if some are added or missing."""
+    """Return the similarity of both, from 0 to 1: the higher one of a comparison line by line, and one of equal
+    lines, which allows for added and missing lines."""
     ratios = [
         SequenceMatcher(None, line.strip()[:_MAX_LINE_CHARACTERS], old_line.strip()[:_MAX_LINE_CHARACTERS]).ratio()
         for line, old_line in zip_longest(window, old_lines, fillvalue="")

@@ -1,9 +1,9 @@
 """Unified diffs as edits: each hunk contains the old and new text of an edit, and its line number.
 
 They are read as models write them: the counts of a hunk may be wrong, an empty line may lack its space, a hunk may
-have no line numbers, and a file may begin with `*** Update File: PATH`, as in the format of Codex. There the line
-above a hunk is a line of the file that precedes it, such as `@@ class A`, and several such lines narrow the place. A
-patch that does more than change existing files is refused.
+have no line numbers, and a file may begin with `*** Update File: PATH`, as in the format of Codex. In that format, a
+heading above a hunk, such as `@@ class A`, quotes an earlier line of the file, and several headings narrow down the
+place. A patch that does more than change existing files is refused.
 """
 
 import os
@@ -20,13 +20,13 @@ MAX_FILES = 100
 
 _HUNK = r"@@(?: -\d+(?:,\d+)? \+(\d+)(?:,\d+)?)?.*"
 _HEADING = r"@@ +(?!-\d)(\S.*?)(?: @@)?"
-_NOWHERE = "/dev/null"
-_UPDATE = "*** Update File: "
-_NO_END = "\\"
+_NULL_PATH = "/dev/null"
+_UPDATE_HEADER = "*** Update File: "
+_NO_EOL_MARKER = "\\"
 """Start of the marker after a line without a line ending, which only the last line of a file can be."""
-_MARKS = (" ", "+", "-", _NO_END)
+_MARKS = (" ", "+", "-", _NO_EOL_MARKER)
 _PREFIXES = "abciow12"
-"""Letters that git writes before the slash of a path, including those of `diff.mnemonicPrefix`."""
+"""Letters that git writes before a path, as in `a/PATH`, including those of `diff.mnemonicPrefix`."""
 _QUOTED = r'"((?:[^"\\]|\\[abfnrtv"\\]|\\[0-3][0-7]{2})*)"'
 """A path quoted by git (`core.quotePath`), whose escapes denote bytes."""
 _VERSION = r"\d+\.\d.*"
@@ -68,7 +68,7 @@ def read_patch(text: str) -> list[FilePatch]:
             raise _bad_patch(index, refused)
         if _begins_file(lines, index):
             files.append(FilePatch(_read_path(lines, index), []))
-            index += 1 if line.startswith(_UPDATE) else 2
+            index += 1 if line.startswith(_UPDATE_HEADER) else 2
         elif re.fullmatch(_HUNK, line):
             if not files:
                 raise _bad_patch(index, "begins a hunk, but no `+++ b/PATH` line precedes it")
@@ -88,7 +88,7 @@ def read_patch(text: str) -> list[FilePatch]:
         ):
             raise _bad_patch(index, "is within a hunk but does not begin with a space, + or -")
         else:
-            # Git's header lines between files, and the text of an email.
+            # One of the header lines that git writes between files, or a line of the text of an email.
             index += 1
     if len(files) > MAX_FILES:
         raise FilesError("bad_patch", "", f"it has more than {MAX_FILES} files", "Split it into several patches.")
@@ -98,9 +98,9 @@ def read_patch(text: str) -> list[FilePatch]:
 
 
 def _begins_file(lines: list[str], index: int) -> bool:
-    # Some models write both beginnings.
+    # Some models write the header of both formats for one file; then only the second one counts.
     return _begins_unified(lines, index) or (
-        lines[index].startswith(_UPDATE) and not _begins_unified(lines, index + 1)
+        lines[index].startswith(_UPDATE_HEADER) and not _begins_unified(lines, index + 1)
     )
 
 
@@ -120,12 +120,12 @@ def _ends_hunk(lines: list[str], index: int) -> bool:
 
 
 def _read_path(lines: list[str], index: int) -> str:
-    if lines[index].startswith(_UPDATE):
-        return lines[index].removeprefix(_UPDATE).rstrip()
+    if lines[index].startswith(_UPDATE_HEADER):
+        return lines[index].removeprefix(_UPDATE_HEADER).rstrip()
     old, new = (_unquote(line[4:].split("\t")[0].rstrip()) for line in lines[index : index + 2])
-    if old == _NOWHERE:
+    if old == _NULL_PATH:
         raise _bad_patch(index, "creates a new file: use write_file")
-    if new == _NOWHERE:
+    if new == _NULL_PATH:
         raise _bad_patch(index, "deletes a file: use delete_file")
     if old[1:2] == new[1:2] == "/" and old[0] != new[0] and {old[0], new[0]} <= set(_PREFIXES):
         old, new = old[2:], new[2:]
@@ -158,8 +158,8 @@ def _read_hunk(lines: list[str], index: int, end: int, headings: tuple[str, ...]
 def _split_marks(body: list[str]) -> Iterator[tuple[str, str]]:
     """Yield the marks and lines of a hunk. A line without a line ending is the last line of its file."""
     for line, after in zip_longest(body, body[1:], fillvalue=""):
-        if not line.startswith(_NO_END):
-            yield line[:1], line[1:] if after.startswith(_NO_END) else f"{line[1:]}\n"
+        if not line.startswith(_NO_EOL_MARKER):
+            yield line[:1], line[1:] if after.startswith(_NO_EOL_MARKER) else f"{line[1:]}\n"
 
 
 def _bad_patch(index: int, reason: str) -> FilesError:

@@ -1,4 +1,4 @@
-"""Conditions for a change: the path names a file that can be replaced and is unchanged since it was read."""
+"""Conditions for a change, such as that the file can be replaced and is unchanged since it was read."""
 
 import os
 import stat
@@ -26,7 +26,7 @@ def require_file_name(place: Place) -> None:
 
 
 def require_same(status: os.stat_result | None, etag: str | None, path: str) -> None:
-    """Raise `changed` if an `etag` is given and the file with this `status` has another."""
+    """Raise `changed` if an `etag` is given and differs from that of the file with this `status`."""
     if etag is None:
         return
     if status is None:
@@ -39,7 +39,8 @@ def require_same(status: os.stat_result | None, etag: str | None, path: str) -> 
 
 
 def require_free(status: os.stat_result | None, path: str, source: Place | None = None) -> None:
-    """Raise `already_exists` unless `status` is None. A directory may be meant as the new parent of `source`."""
+    """Raise `already_exists` unless `status` is None. If it is that of a directory, the error says how to put
+    `source` into the directory."""
     if status is None:
         return
     if source is not None and source.parts and stat.S_ISDIR(status.st_mode):
@@ -49,8 +50,8 @@ def require_free(status: os.stat_result | None, path: str, source: Place | None 
 
 
 def require_no_other_form(rooted: RootedFiles, new: Place, source: Place | None = None) -> None:
-    """Raise `already_exists` if the directory of `new`, which does not exist, has the same name with its accents
-    composed otherwise, unless that is `source`, which is renamed.
+    """Raise `already_exists` if the directory of `new`, which does not exist, contains the same name with its accents
+    composed otherwise, unless that entry is `source`, which is being renamed.
 
     macOS decomposes accents and models compose them, so a second file would be created that looks like the first.
     """
@@ -69,9 +70,8 @@ def require_no_other_form(rooted: RootedFiles, new: Place, source: Place | None 
 
 
 def require_replaceable(entry: Entry, status: os.stat_result | None, path: str, protected: bool) -> None:
-    """Raise unless the entry can be written: it does not exist, or is a regular, writable file with one name.
-
-    With `protected`, it may be any regular file.
+    """Raise unless the entry can be written: it does not exist, or is a regular, writable file without other hard
+    links. With `protected`, it may be any regular file.
     """
     if status is None:
         if entry.linked:

@@ -1,6 +1,6 @@
 """Replaces passages of a text, each given by its old wording.
 
-An edit must match exactly one place, or the number of places it gives. Line ends are compared as LF, so an edit
+An edit must match exactly one place, or as many places as it specifies. Line ends are compared as LF, so an edit
 written with LF matches in a CRLF file. Inserted text gets the line endings of the lines it replaces, and everything
 outside the changed lines stays as it is, even in files with mixed line endings.
 
@@ -135,24 +135,24 @@ def _is_half_indented(text: str, edit: Edit, position: int) -> bool:
 
 def _find_offsets(text: str, needle: str, count: int, step: int) -> list[int]:
     """Return the offsets of `needle` in `text`, including at most a few more than requested."""
-    # One more than is allowed or shown tells the caller that there are more.
+    # One place more than is allowed and shown, so that the caller can tell that there are more.
     max_places = max(count or MAX_PLACES, _MAX_SHOWN) + 1
     places: list[int] = []
     position = text.find(needle)
     while position >= 0 and len(places) < max_places:
         places.append(position)
-        # A single place must be the only one even among overlapping ones.
+        # If one place is expected, a second one makes the edit ambiguous even if it overlaps the first.
         position = text.find(needle, position + (1 if count == 1 else step))
     return places
 
 
 def _find_hunk(text: str, edit: Edit) -> list[int]:
     """Return the offsets of a hunk's lines in `text`: at its line number, or else anywhere."""
-    # A side that lacks the last line ending is at the end of the file.
+    # If the old or the new lines of a hunk lack the last line ending, the hunk is at the end of the file.
     if not edit.old.endswith("\n") or (edit.new and not edit.new.endswith("\n")):
         start = len(text) - len(edit.old)
         return [start] if f"\n{text}".endswith(f"\n{edit.old}") else []
-    # The first line is also preceded by a line ending.
+    # With a line ending before the text, every line is preceded by one, including the first.
     places = _find_offsets(f"\n{text}", f"\n{edit.old}", edit.places, step=len(edit.old))
     if len(places) > 1 and edit.line:
         start = 0
@@ -172,8 +172,8 @@ def _find_hunk(text: str, edit: Edit) -> list[int]:
 
 
 def _line_of_heading(lines: Sequence[str], headings: Sequence[str]) -> int:
-    """Return the line number, from 1, of the last heading, each sought below the one before; 0 if one is missing, or
-    if the first is not the only such line."""
+    """Return the line number, from 1, of the last heading. Each heading is searched for below the previous one.
+    Return 0 if a heading is missing, or if several lines equal the first one."""
     stripped = [line.strip() for line in lines]
     if stripped.count(headings[0]) != 1:
         return 0
@@ -195,9 +195,9 @@ def _require_count(count: int, lines: list[int], edit_number: _EditNumber) -> No
     if len(lines) == count or (count == 0 and len(lines) <= MAX_PLACES):
         return
     limit = max(count or MAX_PLACES, _MAX_SHOWN)
-    many = f"more than {limit:,}" if len(lines) > limit else str(len(lines))
+    shown_count = f"more than {limit:,}" if len(lines) > limit else str(len(lines))
     more = ", ..." if len(lines) > _MAX_SHOWN else ""
-    reason = f"the old text matches {many} places, at lines {', '.join(map(str, lines[:_MAX_SHOWN]))}{more}"
+    reason = f"the old text matches {shown_count} places, at lines {', '.join(map(str, lines[:_MAX_SHOWN]))}{more}"
     if count == 1:
         suggestion = "Add neighboring lines until it is unique, or pass count to replace several."
         raise edit_number.error("ambiguous_match", reason, suggestion)
@@ -214,7 +214,7 @@ def _tolerant_replacements(text: str, edit: Edit, edit_number: _EditNumber) -> t
     haystack = "\n" + "\n".join(line.strip() for line in lines) + "\n"
     places = _find_offsets(haystack, f"\n{needle}\n", edit.places, step=len(needle) + 1) if needle.strip("\n") else []
     if not places:
-        raise _no_match(lines, old_lines, edit_number)
+        raise _no_match_error(lines, old_lines, edit_number)
     numbers = _line_numbers(haystack, places)
     if edit.line in numbers:
         numbers = [edit.line]
@@ -223,21 +223,23 @@ def _tolerant_replacements(text: str, edit: Edit, edit_number: _EditNumber) -> t
         numbers = [number for number in numbers if number >= heading > 0][:1] or numbers
     _require_count(edit.places, numbers, edit_number)
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
-    # A last line with or without a line ending stays that way.
+    # The last line keeps its line ending, or stays without one.
     new = edit.new.removesuffix("\n").split("\n") if edit.new else []
     changes: list[Replacement] = []
     mappings: list[Indents] = []
     for first in (number - 1 for number in numbers):
         matched = lines[first : first + len(old_lines)]
-        around = lines[max(first - _CONTEXT_LINES, 0) : first + len(old_lines) + _CONTEXT_LINES]
-        indents = map_indentation(old_lines, matched, new, around)
-        moves = None if indents is None else translate_replacements(old_lines, new, indents)
-        if indents is None or moves is None:
-            raise _no_match(lines, old_lines, edit_number, first)
-        for start, end, fresh in moves:
-            position, to = starts[first + start], starts[first + end]
+        surrounding = lines[max(first - _CONTEXT_LINES, 0) : first + len(old_lines) + _CONTEXT_LINES]
+        indents = map_indentation(old_lines, matched, new, surrounding)
+        line_replacements = None if indents is None else translate_replacements(old_lines, new, indents)
+        if indents is None or line_replacements is None:
+            raise _no_match_error(lines, old_lines, edit_number, first)
+        for start, end, new_text in line_replacements:
+            position, stop = starts[first + start], starts[first + end]
             # The positions exceed the text if its last line has no line ending.
-            changes.append((min(position, len(text)), min(to, len(text)), fresh if to <= len(text) else fresh[:-1]))
+            changes.append(
+                (min(position, len(text)), min(stop, len(text)), new_text if stop <= len(text) else new_text[:-1])
+            )
         mappings.append(indents)
     ignored = next(
         (
@@ -250,7 +252,7 @@ def _tolerant_replacements(text: str, edit: Edit, edit_number: _EditNumber) -> t
     return changes, f"edit {edit_number.number} matched, ignoring {ignored}"
 
 
-def _no_match(
+def _no_match_error(
     lines: list[str], old_lines: list[str], edit_number: _EditNumber, position: int | None = None
 ) -> FilesError:
     """Return the error for an old text that does not match, or that matches only with other indentation at line
@@ -267,11 +269,11 @@ def _no_match(
 
 @contextmanager
 def _step() -> Iterator[None]:
-    """Run one step, in one thread at a time."""
+    """Context of one step of the work: only one thread at a time is in it, and a long step ends with a pause."""
     with _step_lock:
-        began = time.monotonic()
+        started_at = time.monotonic()
         yield
-        seconds = time.monotonic() - began
+        seconds = time.monotonic() - started_at
         if seconds > _MIN_STEP_SECONDS:
             # The lock is still held, so no other step runs during the pause.
             time.sleep(seconds * _PAUSE_FRACTION)

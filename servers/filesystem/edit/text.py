@@ -41,11 +41,12 @@ class Text:
         of merging them."""
 
     def lf(self, text: str) -> str:
-        """Return `text`, which is to be compared with this one, with LF line endings."""
+        """Return `text` with LF line endings, so that it can be compared with `current`."""
         return lf(text).replace("\r", "\n") if self._usual_eol == "\r" else lf(text)
 
     def replace(self, replacements: Sequence[Replacement]) -> None:
-        """Make the replacements, which are in order and don't overlap. Unchanged lines are not recorded."""
+        """Make the replacements, which are in order and don't overlap. Lines at their start and end that stay the
+        same are not recorded as changed."""
         pieces: list[str] = []
         spans: list[Span] = []
         position = size = 0
@@ -77,7 +78,7 @@ class Text:
             first, last = self._offset(old_start), self._offset(old_end)
             eol, line_end = self._usual_eol, self._original_with_lf.find("\n", old_start, old_end)
             if line_end >= 0 and eol != "\r":
-                # The line ending in this part of the original.
+                # This part of the original has its own line ending.
                 eol = "\r\n" if self._offset(line_end + 1) - self._offset(line_end) == 2 else "\n"
             new = self.current[start:end].replace("\n", eol)
             size += first - position + len(new)
@@ -127,7 +128,8 @@ def _common_lines(old: str, new: str, from_end: bool = False) -> int:
 
 def _compose(earlier: list[Span], later: list[Span]) -> list[Span]:
     """Return the spans of two rounds of changes, merged into one round. `later` changes the result of `earlier`."""
-    # Each span in the text between the rounds, with its growth in the first round and in the second.
+    # Each span, by its position in the text between the two rounds, with its growth in the first round and in the
+    # second.
     marks = [(span[2], span[3], _growth(span), 0) for span in earlier]
     marks += [(span[0], span[1], 0, _growth(span)) for span in later]
     spans: list[Span] = []

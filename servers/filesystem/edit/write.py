@@ -2,9 +2,9 @@
 
 Each operation needs a writable place, locks the name it changes, and works in an open directory. Files are replaced
 atomically (see `atomic`). Text is appended with `O_APPEND`, so that nothing that other programs append at the same
-time is lost. It is written in the file's charset and line endings. Text that was only partly written is removed
-again, unless another program has appended more since. An overwritten file keeps its charset, byte order mark and CRLF
-line endings as well. A link at the end of the path is followed if its target exists below the roots.
+time is lost. It is written in the file's charset and line endings. If text could only be appended in part, that part
+is removed again, unless another program has appended more since. An overwritten file keeps its charset, byte order
+mark and CRLF line endings as well. A link at the end of the path is followed if its target exists below the roots.
 """
 
 import os
@@ -115,7 +115,7 @@ def write_file(
     Raises `changed`, `bad_encoding`, `unsure_charset` (see `require_sure`), and `already_exists` for "create".
     """
     require_file_name(place)
-    # If any version will do, a concurrent change is a reason to retry.
+    # If the caller accepts any version of the file, the write is retried after a concurrent change.
     codes = () if options.etag is not None or mode == "create" else ("changed", "already_exists")
     return retry(lambda: _write_once(rooted, place, _WriteRequest(text, mode, options, recorder)), codes)
 
@@ -147,11 +147,11 @@ def create_directory(rooted: RootedFiles, place: Place, recorder: Recorder = NOT
 def read_contents(
     rooted: RootedFiles, entry: Entry, handle: Handle | None, encoding: str | None, limit: int = MAX_EDITED
 ) -> Contents:
-    """Return the contents of the file, which is locked, and open as `handle` if it can be opened. Raises `not_text`,
-    `bad_encoding` and `too_large`.
+    """Return the contents of the file, which is locked. `handle` is the open file, if the lock has opened it. Raises
+    `not_text`, `bad_encoding` and `too_large`.
     """
     path = entry.place.path
-    # The status from the path lookup may be older than the lock.
+    # The status from the path lookup may be outdated: it was read before the file was locked.
     opened = handle or rooted.open_entry(entry._replace(stat=stat_entry(entry)), path)
     try:
         size = opened.stat.st_size
@@ -183,9 +183,9 @@ def _write_once(rooted: RootedFiles, place: Place, request: _WriteRequest) -> Wr
         head, attributes = (b"", None) if status is None else _read_head(rooted, entry._replace(stat=status), handle)
         text, charset = _match_format(head, request, entry.place.path)
         data = encode(text, charset, place.path)
-        # An overwrite takes any version, but an undo restores only the one that was recorded.
+        # An overwrite replaces any version, but an undo can restore only the version that was recorded.
         is_exact = request.options.etag is not None or request.recorder.is_on
-        put = partial(exchange, expected=status, data=None) if is_exact and status is not None else None
+        put_file = partial(exchange, expected=status, data=None) if is_exact and status is not None else None
 
         def describe(survey: Survey) -> None:
             before = None
@@ -194,9 +194,9 @@ def _write_once(rooted: RootedFiles, place: Place, request: _WriteRequest) -> Wr
             survey.record_change(entry, file_state(data), before)
 
         with request.recorder.record(rooted, "write", describe):
-            now = replace(entry, data, status, put_file=put, attributes=attributes)
-    lost = [] if status is None else lost_owner(status, now)
-    return WriteResult(len(data), etag_of(now), status is None, charset.name, lost)
+            new_status = replace(entry, data, status, put_file=put_file, attributes=attributes)
+    lost = [] if status is None else lost_owner(status, new_status)
+    return WriteResult(len(data), etag_of(new_status), status is None, charset.name, lost)
 
 
 def _read_head(rooted: RootedFiles, entry: Entry, handle: Handle | None) -> tuple[bytes, Attributes | None]:
@@ -243,7 +243,8 @@ def _append_text(rooted: RootedFiles, entry: Entry, handle: Handle | None, reque
     require_sure(old.charset, request.text, old.data, old.text, path)
     text = request.text
     if "\n" in old.text or "\r" in old.text:
-        # CRLF becomes LF as well if the file has LF: unlike a whole text, a part has no line endings of its own.
+        # CRLF becomes LF as well if the file has LF: text that is appended takes the line endings of the file, while
+        # a text that replaces a whole file may keep its own.
         text = lf(text).replace("\n", eol_of(old.text))
     added = encode(text, old.charset._replace(mark=b""), path)
 
@@ -253,25 +254,27 @@ def _append_text(rooted: RootedFiles, entry: Entry, handle: Handle | None, reque
     with request.recorder.record(rooted, "append", describe):
         if old.stat.st_nlink > 1 or not old.stat.st_mode & stat.S_IWUSR:
             # Appending in place would change the file under its other names too, or be refused.
-            put = partial(exchange, expected=old.stat, data=None if request.options.etag else old.data)
-            now = replace(entry, old.data + added, old.stat, put_file=put)
+            put_file = partial(exchange, expected=old.stat, data=None if request.options.etag else old.data)
+            new_status = replace(entry, old.data + added, old.stat, put_file=put_file)
         else:
-            now = _append(entry, added, old.stat)
-    return WriteResult(now.st_size, etag_of(now), False, old.charset.name, lost_owner(old.stat, now))
+            new_status = _append(entry, added, old.stat)
+    return WriteResult(
+        new_status.st_size, etag_of(new_status), False, old.charset.name, lost_owner(old.stat, new_status)
+    )
 
 
 def _append(entry: Entry, data: bytes, status: os.stat_result) -> os.stat_result:
-    """Append to the file with this `status`, and return its new status. Raises `changed` if its name belongs, or
-    comes to belong, to another file.
+    """Append to the file with this `status`, and return its new status. Raises `changed` if the file has been
+    replaced by another one, before or while the data was appended.
     """
     descriptor = open_to_append(entry)
     try:
         if os.path.samestat(os.fstat(descriptor), status):
             append(descriptor, data)
             sync(descriptor)
-            now, present = os.fstat(descriptor), stat_entry(entry)
-            if present is not None and os.path.samestat(present, now):
-                return now
+            new_status, present = os.fstat(descriptor), stat_entry(entry)
+            if present is not None and os.path.samestat(present, new_status):
+                return new_status
     finally:
         os.close(descriptor)
     raise FilesError(
