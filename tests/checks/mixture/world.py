@@ -90,7 +90,7 @@ class World:
         quota: Any = self.running.hooks.quota
         return {
             "calls": sum(len(run.calls) for run in runs),
-            "bytes of arguments": sum(run.calls._memory._used for run in runs),
+            "bytes of arguments": sum(run.calls.memory.portions._used for run in runs),
             "subscriptions": sum(run.changes.subscribed_resources for run in runs),
             "calls of clients": 0 if quota is None else sum(quota.pending_calls.values()),
         }
