@@ -60,7 +60,8 @@ class TableDescription(TypedDict):
     problem: str | None
     """The reason why the columns can't be read, for example that it is a view of a dropped table."""
     left_out: dict[str, int]
-    """Counts of columns and other parts that did not fit, and of sample rows that there was no time to read."""
+    """Counts of columns and other parts that did not fit, and of sample rows and columns of statistics that there
+    was no time to read."""
     sample: Sample | None
     statistics: Statistics | None
 

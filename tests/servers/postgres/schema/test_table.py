@@ -150,7 +150,7 @@ async def test_only_readable_columns_have_samples_and_statistics(workshop: Datab
     assert [one["column"] for one in half["statistics"]["columns"]] == ["open"]
     shut = await describe_relation(workshop, "shut", sample=2, statistics=True)
     assert shut["facts"] == ["the role of this server may not read it"]
-    assert (shut["sample"], shut["left_out"]) == (None, {"sample": 2})
+    assert (shut["sample"], shut["statistics"], shut["left_out"]) == (None, None, {"sample": 2})
     assert "secret" not in format_table(half) + format_table(shut)
 
 
@@ -184,7 +184,8 @@ async def test_an_endless_view_is_described_without_rows(workshop: Database) -> 
     )
     description = await describe_relation(workshop, "endless", sample=1, statistics=True, user="owner", seconds=1)
     assert [one["name"] for one in description["columns"]] == ["n"]
-    assert (description["sample"], description["statistics"], description["left_out"]) == (None, None, {"sample": 1})
+    omitted = {"sample": 1, "statistics": 1}
+    assert (description["sample"], description["statistics"], description["left_out"]) == (None, None, omitted)
     description = await describe_relation(workshop, "endless", statistics=True, user="owner", seconds=1)
     assert description["statistics"] == {"rows_examined": 0, "partial": True, "columns": []}
 
@@ -194,6 +195,7 @@ async def test_a_small_answer_counts_the_omitted_columns(sample: Database) -> No
         request = TableRequest("value_of_each_type", 3, True)
         description = await describe(request, AnswerLimits(100, 2_000, 1_000), session, 30)
     assert description["left_out"]["columns"] > 5
+    assert (description["left_out"]["sample"], description["statistics"] is None) == (3, False)
     assert len(format_table(description)) < 2_000
 
 
