@@ -28,10 +28,10 @@ _MAX_FILES = 50_000
 """Maximum number of entries in one folder and all its subfolders."""
 
 _PROMPT_FOLDERS = frozenset({"agents", "commands", "prompts", "skills"})
-_IMPOSSIBLE = re.compile(r'[\x00-\x1f<>"|?*:\\]')
+_FORBIDDEN_CHARACTERS = re.compile(r'[\x00-\x1f<>"|?*:\\]')
 
 Signature = tuple[int, int, int]
-"""A value that changes when a file is written or replaced."""
+"""The modification time, size and inode of a file, of which one changes when the file is written or replaced."""
 
 
 class Entry(NamedTuple):
@@ -44,7 +44,7 @@ class Entry(NamedTuple):
     signature: Signature | None
     """The signature of a file or a directory."""
     data: bytes | None = None
-    """The content of the file, if requested."""
+    """The content of the file, if `walk` has read it."""
 
 
 class Folder:
@@ -54,14 +54,14 @@ class Folder:
         self.root = root.absolute()
 
     def read(self, path: str, max_bytes: int) -> bytes:
-        """Return the content of the file. Raises PromptError if it does not exist, is too large, or if the path has a
-        link."""
+        """Return the content of the file. Raises PromptError if the file does not exist, is too large, or has a link
+        on its path."""
         refusal = check_path(path)
         if refusal is not None:
             raise PromptError("not_found", f"{path[:200]!r} {refusal}")
-        *above, name = path.split("/")
+        *folders, name = path.split("/")
         try:
-            with self.open(above) as directory:
+            with self.open(folders) as directory:
                 data = read_file(entry_in(directory, name), max_bytes)
         except OSError:
             raise PromptError("not_found", f"there is no file {path[:200]!r}, or it can't be read") from None
@@ -71,9 +71,9 @@ class Folder:
 
     def is_executable(self, path: str) -> bool:
         """Return True if the file's owner may execute it."""
-        *above, name = path.split("/")
+        *folders, name = path.split("/")
         try:
-            with self.open(above) as directory:
+            with self.open(folders) as directory:
                 status = stat_entry(entry_in(directory, name))
         except OSError:
             return False
@@ -81,11 +81,11 @@ class Folder:
 
     def children(self, path: str) -> list[Entry]:
         """Return the entries of a directory ("" is the folder itself) by name; empty if it does not exist."""
-        above = path.split("/") if path else []
+        folders = path.split("/") if path else []
         if path and check_path(path) is not None:
             return []
         try:
-            with self.open(above) as directory:
+            with self.open(folders) as directory:
                 return _list_children(directory, f"{path}/" if path else "")
         except OSError:
             return []
@@ -98,40 +98,43 @@ class Folder:
         except OSError:
             return None
 
-    def walk(self, enter: frozenset[str], cached: Mapping[str, Signature]) -> Iterator[Entry]:
-        """Yield all entries: the files of a directory before its subdirectories, and a directory before its content;
-        directories that can't be entered are left out. Markdown and TOML files come with their bytes, unless they are
-        next to or below a SKILL.md, their signature is the `cached` one, they can't be read, or the files before them
-        had MAX_TOTAL_BYTES bytes.
+    def walk(self, hidden_folders: frozenset[str], cached: Mapping[str, Signature]) -> Iterator[Entry]:
+        """Yield all entries: the files of a directory before its subdirectories, and a directory before its content.
+        Directories that can't be entered are left out.
 
-        Directories with a name like .x are skipped, except those in `enter`; one that looks as if it had prompts is
-        yielded as hidden. Raises OSError if the folder itself can't be read, and PromptError if it is too large.
+        An entry of a Markdown or TOML file contains its bytes, unless the file belongs to a skill and is not its
+        SKILL.md, has the signature in `cached`, can't be read, or comes after files with MAX_TOTAL_BYTES bytes.
+
+        Directories with a name like .x are skipped, except those in `hidden_folders`; if one seems to contain
+        prompts, it is yielded as a hidden directory. Raises OSError if the folder itself can't be read, and
+        PromptError if it has too many files.
         """
         with self.open([]) as directory:
             remaining = _MAX_FILES
-            for entry in _Walk(enter, cached).entries(directory, ""):
+            for entry in _Walk(hidden_folders, cached).entries(directory, ""):
                 remaining -= 1
                 if remaining < 0:
                     raise PromptError("too_large", f"the library has more than {_MAX_FILES:,} files")
                 yield entry
 
     def open(self, names: list[str], make: bool = False) -> AbstractContextManager[Directory]:
-        """Open the directory at these names; with `make`, missing ones are created. Raises OSError."""
+        """Open the directory whose path in the folder has these names. With `make`, missing directories are created.
+        Raises OSError."""
         return open_directory(self.root, names, make)
 
 
 class _Walk:
-    """A walk through a folder."""
+    """A walk through a folder, with the number of bytes that it may still read."""
 
-    def __init__(self, enter: frozenset[str], cached: Mapping[str, Signature]) -> None:
-        self._enter = enter
+    def __init__(self, hidden_folders: frozenset[str], cached: Mapping[str, Signature]) -> None:
+        self._hidden_folders = hidden_folders
         self._cached = cached
         self._remaining_bytes = MAX_TOTAL_BYTES
 
-    def entries(self, directory: Directory, above: str, in_skill: bool = False) -> Iterator[Entry]:
-        """Yield the entries of an open directory, and those below it."""
-        entries = _list_children(directory, above)
-        in_skill = in_skill or any(entry.path == above + SKILL and entry.kind != "directory" for entry in entries)
+    def entries(self, directory: Directory, prefix: str, in_skill: bool = False) -> Iterator[Entry]:
+        """Yield the entries of an open directory, and those below it. Their paths begin with `prefix`."""
+        entries = _list_children(directory, prefix)
+        in_skill = in_skill or any(entry.path == prefix + SKILL and entry.kind != "directory" for entry in entries)
         # The other files of a skill are not prompts.
         suffixes = (f"/{SKILL}",) if in_skill else (".md", ".toml")
         for entry in entries:
@@ -141,22 +144,22 @@ class _Walk:
             elif entry.kind != "directory":
                 yield entry
         for entry in entries:
-            name = entry.path.removeprefix(above)
-            if entry.kind != "directory" or above.count("/") >= _MAX_DEPTH:
+            name = entry.path.removeprefix(prefix)
+            if entry.kind != "directory" or prefix.count("/") >= _MAX_DEPTH:
                 continue
-            if name.startswith(".") and name not in self._enter:
+            if name.startswith(".") and name not in self._hidden_folders:
                 if _has_prompt_folders(directory, name):
                     yield Entry(entry.path, "hidden directory", None)
                 continue
             try:
-                below = enter(directory, name)
+                subdirectory = enter(directory, name)
             except OSError:  # it was deleted, or became a link
                 continue
             try:
                 yield entry
-                yield from self.entries(below, f"{entry.path}/", in_skill)
+                yield from self.entries(subdirectory, f"{entry.path}/", in_skill)
             finally:
-                leave(below)
+                leave(subdirectory)
 
     def _read_data(self, entry: Entry, directory: Directory) -> Entry:
         if self._remaining_bytes < 0:
@@ -177,9 +180,9 @@ def _has_prompt_folders(directory: Directory, name: str, levels: int = 2) -> boo
     except OSError:
         return False
     try:
-        below = [entry.path for entry in _list_children(inner, "") if entry.kind == "directory"]
-        return not _PROMPT_FOLDERS.isdisjoint(below) or (
-            levels > 1 and any(_has_prompt_folders(inner, each, levels - 1) for each in below)
+        subfolders = [entry.path for entry in _list_children(inner, "") if entry.kind == "directory"]
+        return not _PROMPT_FOLDERS.isdisjoint(subfolders) or (
+            levels > 1 and any(_has_prompt_folders(inner, subfolder, levels - 1) for subfolder in subfolders)
         )
     except OSError:
         return False
@@ -187,20 +190,20 @@ def _has_prompt_folders(directory: Directory, name: str, levels: int = 2) -> boo
         leave(inner)
 
 
-def _list_children(directory: Directory, above: str) -> list[Entry]:
+def _list_children(directory: Directory, prefix: str) -> list[Entry]:
     children = []
     with SYSTEM.scan(directory) as entries:
         # One more than the limit, so that the caller detects that it is exceeded.
         for dir_entry in islice(entries, _MAX_FILES + 1):
             try:
-                children.append(_make_entry(dir_entry, above))
+                children.append(_make_entry(dir_entry, prefix))
             except OSError:  # it was deleted
                 continue
     return sorted(children)
 
 
-def _make_entry(dir_entry: "os.DirEntry[str]", above: str) -> Entry:
-    path = above + dir_entry.name
+def _make_entry(dir_entry: "os.DirEntry[str]", prefix: str) -> Entry:
+    path = prefix + dir_entry.name
     if dir_entry.is_symlink():
         return Entry(path, "link", None)
     status = dir_entry.stat(follow_symlinks=False)
@@ -218,14 +221,14 @@ def _make_signature(status: os.stat_result) -> Signature:
 def find_paths(folders: Sequence[Folder], typed: str) -> list[str]:
     """Return the paths in the folders that begin with the typed text, relative to a folder; directories end in a
     slash."""
-    above, slash, prefix = typed.rpartition("/")
-    if slash and not above:
+    parent, slash, prefix = typed.rpartition("/")
+    if slash and not parent:
         return []
     paths = []
     for folder in folders:
-        for entry in folder.children(above):
+        for entry in folder.children(parent):
             name = entry.path.rpartition("/")[2]
-            # Hidden entries are suggested only for a typed dot.
+            # Hidden entries are suggested only after a typed dot.
             matches = name.startswith(prefix) and (prefix or not name.startswith("."))
             if entry.kind in ("file", "directory") and matches and name.isprintable():
                 paths.append(entry.path + ("/" if entry.kind == "directory" else ""))
@@ -239,7 +242,7 @@ def check_path(path: str) -> str | None:
         return "is not a path within the library"
     if any(name in ("", ".", "..") for name in names):
         return "has an empty name, . or .. in it"
-    if _IMPOSSIBLE.search(path):
+    if _FORBIDDEN_CHARACTERS.search(path):
         return "has a character that Windows does not allow in names; names are separated by /"
     if any(name.endswith((".", " ")) or is_device(name) for name in names):
         return "has a name that Windows does not allow"

@@ -73,7 +73,7 @@ class Libraries:
         return any(name in library for library in self.all)
 
     def find_missing(self) -> list[str]:
-        """Return the reasons that some libraries are empty, one for each."""
+        """Return the reasons that libraries which were never fetched are missing."""
         missing = (origin for origin in self.origins.values() if origin.commit is None)
         return [problem.reason for origin in missing for problem in origin.problems()]
 
@@ -90,7 +90,7 @@ class Libraries:
         return self.library(name).prompt(name)
 
     def page(self, after: str, limit: int) -> list[Prompt]:
-        """Return the next prompts in the order of names, without those whose file is broken."""
+        """Return the next prompts after the name `after`, sorted by name, without those whose file is broken."""
         prompts: list[Prompt] = []
         for name in self._names[bisect_right(self._names, after) :]:
             if len(prompts) == limit:
@@ -116,7 +116,7 @@ class Libraries:
         for library in self.all:
             origin = self.origins.get(library.root)
             listed = [] if origin is None else origin.problems()
-            # A folder that was never fetched can't be read; the reason for that is more useful.
+            # Before the first fetch the folder can't be read. That is no news: the origin says why it is missing.
             if origin is None or origin.commit:
                 listed = listed + library.problems()
             problems += (LibraryProblem(library.root, problem) for problem in listed)
@@ -129,15 +129,15 @@ class Libraries:
     def scan(self) -> ScanChanges | None:
         """Read new and changed files of all libraries since the last scan. Return None if there are none. Blocks."""
         changes: list[ScanChanges] = []
-        for item in self.all:
-            if (change := item.scan()) is None:
+        for library in self.all:
+            if (change := library.scan()) is None:
                 continue
             changes.append(change)
             # Another process, such as the command `update`, may have fetched the files.
-            if (origin := self.origins.get(item.root)) is not None:
+            if (origin := self.origins.get(library.root)) is not None:
                 origin.load()
-        self._names = sorted({name for item in self.all for name in item.names})
+        self._names = sorted({name for library in self.all for name in library.names})
         if not changes:
             return None
-        names = frozenset().union(*(item.names for item in changes))
-        return ScanChanges(names, any(item.other_files_changed for item in changes))
+        names = frozenset().union(*(change.names for change in changes))
+        return ScanChanges(names, any(change.other_files_changed for change in changes))

@@ -1,10 +1,10 @@
 """One folder of prompts.
 
 Starting with thousands of files must take less than a second, and parsing YAML takes a fifth of a millisecond per
-file. So `scan` reads the bytes of each file and finds its name, usually in the line with the name; the rest is parsed
-when the prompt is requested. The bytes are kept, so that a file that is broken later keeps its previous contents.
-Files that change after the first scan are parsed completely at once, so that their errors are known. A scan builds a
-new state and replaces the old one at its end, so that no reader sees an incomplete state.
+file. So `scan` reads the bytes of each file, and finds the name of its prompt, usually without parsing YAML. The rest
+is parsed when the prompt is requested. The bytes are kept, so that the last valid contents are served if the file
+becomes invalid. Files that change after the first scan are parsed completely at once, so that their errors are known.
+A scan builds a new `Snapshot` and replaces the old one at its end, so that no reader sees an incomplete state.
 """
 
 from collections import OrderedDict
@@ -26,22 +26,22 @@ from servers.prompts.format.skills import (
     require_valid_manifest,
 )
 from servers.prompts.library.folder import Entry, Folder, Signature, is_hidden
-from servers.prompts.library.snapshot import NOTHING, File, ScanChanges, Snapshot, advance, compare
+from servers.prompts.library.snapshot import EMPTY_SNAPSHOT, File, ScanChanges, Snapshot, advance, compare
 from servers.prompts.templates.budget import MAX_FILE_BYTES
 from servers.prompts.templates.plain_words import write_plain_text
 from servers.prompts.templates.rendering import Read, Rendering
 
 V = TypeVar("V")
 _MAX_PARSED, _MAX_COMPILED = 2_000_000, 2_000_000
-"""The limits of the caches for parsed prompts and for templates, measured in bytes of their files plus some
-overhead."""
+"""The limits of the caches for parsed prompts and for compiled templates: the size of the prompts' files in bytes,
+and some overhead for each."""
 
 
 class Cache(Generic[V]):
-    """A cache of the most recently used values, up to a total weight. Thread-safe."""
+    """A cache of the most recently used values, up to a total weight of `max_bytes`. Thread-safe."""
 
     def __init__(self, max_bytes: int) -> None:
-        self._left = max_bytes
+        self._remaining = max_bytes
         self._lock = Lock()
         self._values: OrderedDict[Hashable, tuple[V, int]] = OrderedDict()
 
@@ -58,12 +58,12 @@ class Cache(Generic[V]):
         """Store a value, and remove the least recently used ones."""
         with self._lock:
             if key in self._values:
-                self._left += self._values.pop(key)[1]
+                self._remaining += self._values.pop(key)[1]
             self._values[key] = value, weight
-            self._left -= weight
-            while self._left < 0:
+            self._remaining -= weight
+            while self._remaining < 0:
                 _, (_, freed) = self._values.popitem(last=False)
-                self._left += freed
+                self._remaining += freed
 
 
 class Library:
@@ -71,12 +71,13 @@ class Library:
 
     def __init__(self, root: Path) -> None:
         self._folder = Folder(root)
-        self._snapshot = NOTHING
+        self._snapshot = EMPTY_SNAPSHOT
         self._parsed: Cache[Prompt] = Cache(_MAX_PARSED)
         self._compiled: Cache[Rendering] = Cache(_MAX_COMPILED)
-        self._broken: dict[str, tuple[Signature, Problem]] = {}
+        self._known_problems: dict[str, tuple[Signature, Problem]] = {}
+        """The problems that were found when files were parsed, by path, with the file's signature at that time."""
         self._counted = (-1, 0)
-        """The number of a snapshot, and the number of prompts it serves."""
+        """The last result of `count`: the number of the snapshot, and how many of its prompts are valid."""
 
     @property
     def root(self) -> Path:
@@ -126,7 +127,7 @@ class Library:
 
     def rendering(self, name: str) -> Rendering:
         """Return the current prompt, ready to be rendered. Raises PromptError."""
-        # The snapshot first: otherwise an older template could be cached under the number of a newer one.
+        # The snapshot is taken first, so that a template is never cached under the number of a newer snapshot.
         snapshot, file = self._snapshot, self._file(name)
         key = snapshot.number, file.path
         rendering = self._compiled.get(key)
@@ -152,8 +153,8 @@ class Library:
         return path in self._snapshot.seen
 
     def export(self, name: str) -> dict[str, bytes]:
-        """Return the prompt as a skill: its files by path. A skill is returned unchanged, with the files next to it;
-        a template is converted to plain text. Raises PromptError."""
+        """Return the prompt as a skill: the contents of the skill's files, by their paths in its directory. The files
+        of a skill are unchanged; a template is converted to plain text. Raises PromptError."""
         snapshot, file = self._snapshot, self._file(name)
         prompt = self._prompt(file)
         read = self.reader(prompt)
@@ -186,14 +187,14 @@ class Library:
         return {path: size for path, size in sizes.items() if path not in left_out}
 
     def add_problem(self, name: str, file: str, reason: str) -> None:
-        """Add a problem of the skill with this name, which remains until `file` changes: its SKILL.md, or another
-        file in its directory. Nothing is added for a prompt that is not a SKILL.md: it need not be a valid skill."""
+        """Add a problem with `file` in the directory of the skill with this name, until the file changes. Nothing is
+        added for a prompt that is not a SKILL.md, since it need not be a valid skill."""
         if self.kind(name).form != "skill":
             return
-        whole = _make_prefix(self.kind(name).base) + file
-        signature = self._snapshot.seen.get(whole)
+        path = _make_prefix(self.kind(name).base) + file
+        signature = self._snapshot.seen.get(path)
         if signature is not None:
-            self._broken.setdefault(whole, (signature, Problem(whole, None, reason)))
+            self._known_problems.setdefault(path, (signature, Problem(path, None, reason)))
 
     def scripts(self, name: str) -> frozenset[str]:
         """Return the files next to a SKILL.md that are executable."""
@@ -213,10 +214,10 @@ class Library:
         return read
 
     def problems(self) -> list[Problem]:
-        """Return the problems of the files that have been read; `check` reads all."""
+        """Return the known problems. Files that were not parsed yet may have others, which `check` finds."""
         snapshot = self._snapshot
         by_path = dict(snapshot.problems)
-        for path, (signature, problem) in list(self._broken.items()):
+        for path, (signature, problem) in list(self._known_problems.items()):
             if snapshot.seen.get(path) == signature:
                 by_path.setdefault(path, problem)
         for renamed in snapshot.renamed:
@@ -226,13 +227,14 @@ class Library:
         return sorted(by_path.values())
 
     def check(self) -> list[Problem]:
-        """Return the problems of all files. Takes a second for a few thousand files."""
+        """Parse all files, and return all problems. Takes a second for a few thousand files."""
         for file in self._snapshot.files.values():
             self._find_problem(file)
         return self.problems()
 
     def count(self) -> int:
-        """Return the number of served prompts, whose file is valid. Takes as long as `check`, once per change."""
+        """Return the number of prompts whose file is valid. Takes as long as `check`, but only once after a
+        change."""
         snapshot = self._snapshot
         if self._counted[0] != snapshot.number:
             served = sum(self._find_problem(file) is None for file in snapshot.names.values())
@@ -240,22 +242,24 @@ class Library:
         return self._counted[1]
 
     def is_behind(self) -> bool:
-        """Return True if since the last scan an entry was added to or removed from a directory, or if a file with a
-        problem has changed, since it may have been only partly written. Blocks."""
+        """Return True if, since the last scan, an entry was added to or removed from a directory, or a file with a
+        problem has changed. Such a file may have been only partly written when it was read. Blocks."""
         snapshot = self._snapshot
-        faulty = {path: mark for path in snapshot.problems if (mark := snapshot.seen.get(path)) is not None}
-        return any(self._folder.signature(path) != mark for path, mark in {**snapshot.directories, **faulty}.items())
+        faulty = {path: signature for path in snapshot.problems if (signature := snapshot.seen.get(path)) is not None}
+        return any(
+            self._folder.signature(path) != signature
+            for path, signature in {**snapshot.directories, **faulty}.items()
+        )
 
     def scan(self) -> ScanChanges | None:
         """Read new and changed files since the last scan. Return None if there are none. Blocks: 10,000 files take
-        half a second at first, and less later. A folder that can't be read is a problem, and keeps its last state."""
+        half a second at first, and less later. If the folder can't be read, its last state is kept, with a
+        problem."""
         old = self._snapshot
-        unchanged = {
-            path: value for path, value in old.seen.items() if value is not None and path not in old.problems
-        }
+        cached = {path: value for path, value in old.seen.items() if value is not None and path not in old.problems}
         folder = Entry("", "directory", self._folder.signature(""))
         try:
-            entries = chain((folder,), self._folder.walk(HIDDEN_FOLDERS, unchanged))
+            entries = chain((folder,), self._folder.walk(HIDDEN_FOLDERS, cached))
             new = advance(old, entries, self.root.parts, self._find_problem, self.read)
         except (OSError, PromptError) as error:
             reason = error.reason if isinstance(error, PromptError) else "the folder can't be read"
@@ -263,7 +267,8 @@ class Library:
         if (new.seen, new.problems) == (old.seen, old.problems):
             self._snapshot = old._replace(directories=new.directories)
             return None
-        self._broken = {path: value for path, value in self._broken.items() if new.seen.get(path) == value[0]}
+        known = self._known_problems.items()
+        self._known_problems = {path: value for path, value in known if new.seen.get(path) == value[0]}
         self._snapshot = new
         return compare(old, new)
 
@@ -292,10 +297,10 @@ class Library:
                     )
                     raise PromptError("bad_prompt", reason)
             except PromptError as error:
-                self._broken[file.path] = file.signature, Problem(file.path, error.line, error.reason)
+                self._known_problems[file.path] = file.signature, Problem(file.path, error.line, error.reason)
                 raise
             if prompt.notice is not None:
-                self._broken.setdefault(file.path, (file.signature, Problem(file.path, *prompt.notice)))
+                self._known_problems.setdefault(file.path, (file.signature, Problem(file.path, *prompt.notice)))
             prompt = prompt._replace(name=file.name)
             self._parsed.put(key, prompt, len(file.data) + 1_000)
         return prompt

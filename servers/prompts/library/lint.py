@@ -1,4 +1,4 @@
-"""Lint of prompts: possible objections of a reviewer, in addition to errors that prevent reading."""
+"""Lints prompts: finds errors, and anything else to which a reviewer might object."""
 
 import re
 from collections.abc import Iterator
@@ -15,11 +15,11 @@ from servers.prompts.templates.rendering import Read, Rendering, find_used_names
 from shared.yaml import YamlMapping
 
 _MAX_TOKENS = 5_000
-_MANGLED = re.compile(r"[^a-z0-9-]")
-_TEMPLATE = re.compile(r"\{\{|\{%")
-_COUNTS_FROM_ONE = re.compile(r"(?<!\\)\$1(?![\w.,])")
-_SAFE = re.compile(r"[A-Za-z0-9_-]+")
-_MAX_LENGTH = 64
+_REPLACED_CHARACTERS = re.compile(r"[^a-z0-9-]")
+_TEMPLATE_TAG = re.compile(r"\{\{|\{%")
+_PLACEHOLDER_ONE = re.compile(r"(?<!\\)\$1(?![\w.,])")
+_SAFE_NAME = re.compile(r"[A-Za-z0-9_-]+")
+_MAX_NAME_LENGTH = 64
 
 
 def estimate_tokens(size: int) -> int:
@@ -29,15 +29,15 @@ def estimate_tokens(size: int) -> int:
 
 
 def lint(library: Library) -> list[Problem]:
-    """Return the problems of a library's files, with path and line. Compiles all of them: 5 ms per prompt."""
+    """Return the problems of a library's files, with path and line. Compiling the prompts takes 5 ms for each."""
     problems = set(library.check())
     broken = {problem.path for problem in problems}
-    first: dict[str, str] = {}
+    first_names: dict[str, str] = {}
     for name in library.names:
         path = library.path(name)
         if path not in broken:
             problems.update(lint_file(library, path, library.kind(name), library.source(name)))
-        other = first.setdefault(_MANGLED.sub("_", name.casefold()), name)
+        other = first_names.setdefault(_REPLACED_CHARACTERS.sub("_", name.casefold()), name)
         if other != name:
             reason = f"clients that replace characters or ignore case confuse {name!r} with {other!r}"
             problems.add(Problem(path, None, reason))
@@ -45,8 +45,7 @@ def lint(library: Library) -> list[Problem]:
 
 
 def lint_file(library: Library, path: str, kind: Kind, data: bytes) -> list[Problem]:
-    """Return the problems of a file at `path` in the library with the contents `data`, whether or not it has been
-    written."""
+    """Return the problems that a file at `path` in the library has, or would have, with the contents `data`."""
     try:
         prompt = parse_file(kind, data)
         front = parse_document(data).front
@@ -71,7 +70,7 @@ def lint_file(library: Library, path: str, kind: Kind, data: bytes) -> list[Prob
                 for message in prompt.messages
                 if message.kind == "text" and (match := pattern.search(message.content)) is not None
             )
-            # Without a use in its messages, the first one includes a template with the name.
+            # If no message uses the name, an included template does, and the line of the first message is given.
             line = next(uses, prompt.messages[0].line)
             remarks.append((line, f"the template uses {name!r}, which is not an argument"))
     except PromptError as error:
@@ -80,12 +79,12 @@ def lint_file(library: Library, path: str, kind: Kind, data: bytes) -> list[Prob
 
 
 def find_objections(name: str) -> tuple[str, ...]:
-    """Return possible difficulties with the name of a prompt that is served anyway."""
+    """Return the difficulties that some clients may have with the name of a prompt. It is served anyway."""
     objections = []
-    if _SAFE.fullmatch(name) is None:
+    if _SAFE_NAME.fullmatch(name) is None:
         objections.append("clients that turn it into a command replace all characters but A-Z a-z 0-9 _ -")
-    if len(name) > _MAX_LENGTH:
-        objections.append(f"it has more than {_MAX_LENGTH} characters, at which some clients truncate it")
+    if len(name) > _MAX_NAME_LENGTH:
+        objections.append(f"it has more than {_MAX_NAME_LENGTH} characters, at which some clients truncate it")
     if is_device(name):
         objections.append("Windows does not allow a file with that name")
     return tuple(objections)
@@ -116,10 +115,10 @@ def _remark_on_definition(prompt: Prompt, kind: Kind, front: YamlMapping) -> Rem
         if not argument.description:
             yield _find_line(front, argument), f"the argument {argument.name!r} has no description"
     message = prompt.messages[0]
-    if kind.form == "markdown" and prompt.syntax == "claude" and (match := _TEMPLATE.search(message.content)):
+    if kind.form == "markdown" and prompt.syntax == "claude" and (match := _TEMPLATE_TAG.search(message.content)):
         line = message.line + message.content.count("\n", 0, match.start())
         yield line, f"{match[0]} is served as it is written: a template declares its arguments in the front matter"
-    if prompt.syntax == "claude" and _COUNTS_FROM_ONE.search(message.content) and "$0" not in message.content:
+    if prompt.syntax == "claude" and _PLACEHOLDER_ONE.search(message.content) and "$0" not in message.content:
         yield message.line, "$1 is the second word: Claude Code counts from $0"
 
 
@@ -135,7 +134,7 @@ def _compile_and_read(prompt: Prompt, read: Read) -> None:
 
 
 def _find_line(front: YamlMapping, argument: Argument) -> int:
-    # A command or a skill has its arguments in the text.
+    """Return the line of an argument's name in the front matter, or the first line if it is not declared there."""
     listed = front.get("arguments", ())
     lines = [item.lines["name"] for item in listed if item["name"] == argument.name]
     return lines[0] if lines else front.line

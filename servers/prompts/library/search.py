@@ -12,11 +12,14 @@ from servers.prompts.format.definitions import Prompt
 from servers.prompts.library.libraries import Libraries
 
 _MAX_WORDS = 20
-_EXACT, _BEGINS, _NAMED, _HEAD, _WITHIN = 1_000, 100, 50, 20, 5
-_INNER = (b"\narguments:", b"\nmessages:", b"\nmetadata:")
-"""Keys of the front matter whose values do not describe the prompt."""
-_NEXT = re.compile(rb"\n[a-z]")
-_SPACED = bytes(byte if byte >= 0x80 or chr(byte).isalnum() else 0x20 for byte in range(256))
+_EXACT, _BEGINS_NAME, _IN_NAME, _BEGINS_WORD, _WITHIN_WORD = 1_000, 100, 50, 20, 5
+"""The scores: of a name that is the query, or begins with it; and of each word that is in the name, or in the
+description at the beginning of a word, or within a word."""
+_IGNORED_KEYS = (b"\narguments:", b"\nmessages:", b"\nmetadata:")
+"""The beginnings of front matter keys whose values do not describe the prompt."""
+_NEXT_KEY = re.compile(rb"\n[a-z]")
+_TO_SPACES = bytes(byte if byte >= 0x80 or chr(byte).isalnum() else 0x20 for byte in range(256))
+"""The table that translates ASCII characters other than letters and digits to spaces."""
 
 
 class Matches(NamedTuple):
@@ -32,22 +35,23 @@ class _Word(NamedTuple):
     text: str
     """The word, case-folded."""
     form: bytes
-    others: tuple[bytes, ...]
+    """The word in lowercase, as in a file."""
+    other_forms: tuple[bytes, ...]
     """Its forms in a file whose ASCII letters are in lowercase, if it has non-ASCII letters."""
-    plain: tuple[bytes, ...]
+    plain_forms: tuple[bytes, ...]
     """The same, with spaces instead of characters other than letters and digits."""
 
 
 def search(libraries: Libraries, query: str, limit: int) -> Matches:
-    """Return the prompts that contain words of the query. Those with more words come first, then those with words in
-    the name, in title, description and tags, or in the rest of the file. Without words, return all prompts by name.
-    Blocks."""
+    """Return the prompts that contain words of the query. Those with more of the words come first. Of those with as
+    many, the ones with words in their name come first, then those with words in title, description and tags. Without
+    words in the query, return all prompts by name. Blocks."""
     words: list[_Word] = []
     for text in dict.fromkeys(query.casefold().split()[:_MAX_WORDS]):
         # bytes.lower() supports only ASCII, so other letters are searched in each of their forms.
         forms = [form.encode("utf-8", "replace").lower() for form in (text, text.upper(), text.capitalize())]
-        plain = tuple({form.translate(_SPACED) for form in forms})
-        words.append(_Word(text, forms[0], tuple(set(forms) - {forms[0]}), plain))
+        plain_forms = tuple({form.translate(_TO_SPACES) for form in forms})
+        words.append(_Word(text, forms[0], tuple(set(forms) - {forms[0]}), plain_forms))
     groups: dict[int, list[str]] = {} if words else {0: libraries.names}
     for name in libraries.names if words else ():
         data, folded, count = _read_lower(libraries, name), name.casefold(), 0
@@ -56,14 +60,14 @@ def search(libraries: Libraries, query: str, limit: int) -> Matches:
             if (
                 word.form in data
                 or word.text in folded
-                or (word.others and any(form in data for form in word.others))
+                or (word.other_forms and any(form in data for form in word.other_forms))
             ):
                 count += 1
         if count:
             groups.setdefault(count, []).append(name)
     prompts: list[Prompt] = []
     total = sum(map(len, groups.values()))
-    # Lazily, so that only the requested names, and those with as many words, are scored.
+    # A generator, so that groups from which no prompt is requested are not scored.
     ordered = (
         name
         for count in sorted(groups, reverse=True)
@@ -88,24 +92,24 @@ def _read_lower(libraries: Libraries, name: str) -> bytes:
 
 
 def _score(libraries: Libraries, name: str, words: list[_Word]) -> int:
-    """Return the score for the positions of the words: in the name, or in the part of the file that describes the
-    prompt, which is its front matter without arguments and messages, or its first line."""
+    """Return the score of a prompt for the positions of the words: in its name, or in the part of its file that
+    describes it, which is the front matter without `_IGNORED_KEYS`, or else the first line."""
     data, folded = _read_lower(libraries, name).removeprefix(b"\xef\xbb\xbf").lstrip(), name.casefold()
     end = data.find(b"\n---", 3) if data.startswith(b"---") else -1
     head = data[3:end] if end > 0 else data.partition(b"\n")[0]
-    for key in _INNER:
+    for key in _IGNORED_KEYS:
         start = head.find(key)
         if start >= 0:
-            after = _NEXT.search(head, start + 1)
+            after = _NEXT_KEY.search(head, start + 1)
             head = head[:start] + (head[after.start() :] if after else b"")
-    head = b" " + head.translate(_SPACED)
+    head = b" " + head.translate(_TO_SPACES)
     phrase = "-".join(word.text for word in words)
-    score = _EXACT * (folded == phrase) + _BEGINS * folded.startswith(phrase)
+    score = _EXACT * (folded == phrase) + _BEGINS_NAME * folded.startswith(phrase)
     for word in words:
         if word.text in folded:
-            score += _NAMED
-        elif any(b" " + form in head for form in word.plain):
-            score += _HEAD
-        elif any(form in head for form in word.plain):
-            score += _WITHIN
+            score += _IN_NAME
+        elif any(b" " + form in head for form in word.plain_forms):
+            score += _BEGINS_WORD
+        elif any(form in head for form in word.plain_forms):
+            score += _WITHIN_WORD
     return score

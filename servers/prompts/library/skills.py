@@ -47,21 +47,21 @@ class BuiltSkill(NamedTuple):
 def build_skill(library: Library, name: str) -> BuiltSkill:
     """Return the skill of a prompt. Raises PromptError if it can't be a skill."""
     sibling_files = library.sibling_files(name)
-    others: dict[str, Digest] = {}
+    other_digests: dict[str, Digest] = {}
     if sibling_files is None:
         exported = library.export(name)
         manifest = exported.pop(SKILL)
-        others = {path: _digest(data) for path, data in exported.items()}
+        other_digests = {path: _digest(data) for path, data in exported.items()}
     else:
         read_file = library.reader(library.prompt(name))
         for path in sorted(sibling_files):
             try:
-                others[path] = _digest(read_file(path, MAX_BYTES))
+                other_digests[path] = _digest(read_file(path, MAX_BYTES))
             except PromptError:  # it was deleted, or may not be read
                 library.add_problem(name, path, "it is not part of the skill: it can't be read")
         manifest = library.source(name)
     front = dict(parse_document(manifest).front or {})
-    files = {SKILL: _digest(manifest), **others}
+    files = {SKILL: _digest(manifest), **other_digests}
     try:
         json.dumps(front, ensure_ascii=False, allow_nan=False).encode()
     except ValueError:  # a lone surrogate, or an infinite number
@@ -101,8 +101,8 @@ class SkillCache:
         """Drop the skills that may have changed."""
         if not changed.names and not changed.other_files_changed:
             return
-        # A skill still being built is stored in the old dictionary, so that it is discarded: it may be built from the
-        # old state.
+        # A skill that is being built at this moment may come from the old state. It will be stored in the old
+        # dictionary, and so is discarded.
         unchanged = (
             (name, skill)
             for name, skill in self._skills.items()

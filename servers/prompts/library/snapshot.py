@@ -11,12 +11,12 @@ from servers.prompts.library.folder import MAX_TOTAL_BYTES, Entry, Signature, is
 from servers.prompts.templates.rendering import Read
 from shared.text import is_unicode
 
-_NO_FILE = {
+_NOT_A_FILE = {
     "hidden directory": "it is hidden, and its prompts are not served: pass it as a separate DIR",
     "link": "it is a link, and links are not followed: pass its target as a separate DIR",
     "other": "it is not a file, but a pipe, a socket or a device",
 }
-_TOO_MUCH = f"the files of the library have more than {MAX_TOTAL_BYTES:,} bytes in total"
+_TOO_LARGE = f"the files of the library have more than {MAX_TOTAL_BYTES:,} bytes in total"
 
 
 class File(NamedTuple):
@@ -25,7 +25,7 @@ class File(NamedTuple):
     path: str
     kind: Kind
     name: str
-    """The name of its prompt."""
+    """The name under which its prompt is served."""
     signature: Signature
     data: bytes
     """Its content; the last valid content if it has become invalid."""
@@ -37,9 +37,12 @@ class Snapshot(NamedTuple):
     """The state of a library; immutable."""
 
     number: int
-    """Increases with every change, since templates are compiled together with the files they include."""
+    """Increases with every change. A compiled template is valid for one number, since the files that it includes may
+    change too."""
     files: Mapping[str, File]
+    """The files with prompts, by path."""
     names: Mapping[str, File]
+    """The files with prompts, by the names of the prompts."""
     seen: Mapping[str, Signature | None]
     """All entries except directories, with their signatures; None for links and other entries that are not files."""
     directories: Mapping[str, Signature | None]
@@ -47,10 +50,10 @@ class Snapshot(NamedTuple):
     itself."""
     problems: Mapping[str, Problem]
     renamed: tuple[Problem, ...]
-    """The files whose prompt has a name other than the declared one."""
+    """The reasons that prompts have a name other than the declared one."""
 
 
-NOTHING = Snapshot(0, {}, {}, {}, {"": None}, {}, ())
+EMPTY_SNAPSHOT = Snapshot(0, {}, {}, {}, {"": None}, {}, ())
 
 
 class ScanChanges(NamedTuple):
@@ -74,7 +77,7 @@ def advance(
     scan = _Scan(old, root, find_problem, read)
     listed = list(entries)
     skills = _find_skills(item.path for item in listed if item.kind != "directory")
-    # The kind of a file that existed before is unchanged, unless a skill around it was added or removed.
+    # A file that existed before is of the same kind, unless a SKILL.md was added or removed.
     if skills == _find_skills(old.seen):
         scan.kinds = {path: file.kind for path, file in old.files.items()}
     for entry in listed:
@@ -85,18 +88,19 @@ def advance(
 def _find_skills(paths: Iterable[str]) -> frozenset[str]:
     """Return the directories with a SKILL.md."""
     parts = (path.rpartition("/") for path in paths if path.endswith(SKILL))
-    return frozenset(above for above, _, name in parts if name == SKILL)
+    return frozenset(parent for parent, _, name in parts if name == SKILL)
 
 
 def compare(old: Snapshot, new: Snapshot) -> ScanChanges:
     """Return the changes of names and files."""
-    names = {name for name in old.names.keys() | new.names.keys() if _get_text(old, name) != _get_text(new, name)}
+    all_names = old.names.keys() | new.names.keys()
+    names = {name for name in all_names if _get_content(old, name) != _get_content(new, name)}
     files = old.files.keys() | new.files.keys()
     others = {path for path in old.seen.keys() | new.seen.keys() if old.seen.get(path) != new.seen.get(path)}
     return ScanChanges(frozenset(names), bool(others - files))
 
 
-def _get_text(snapshot: Snapshot, name: str) -> tuple[str, bytes] | None:
+def _get_content(snapshot: Snapshot, name: str) -> tuple[str, bytes] | None:
     file = snapshot.names.get(name)
     return None if file is None else (file.path, file.data)
 
@@ -128,28 +132,28 @@ class _Scan:
             return
         self._seen[path] = entry.signature
         self._read_total += len(entry.data or b"")
-        if entry.kind in _NO_FILE:
-            self._problem(path, _NO_FILE[entry.kind])
+        if entry.kind in _NOT_A_FILE:
+            self._add_problem(path, _NOT_A_FILE[entry.kind])
             return
         kind = self.kinds.get(path) or find_kind(path, self._root, skills)
         if kind is None:
             return
         if not is_unicode(path):
-            self._problem(path, "its path is not UTF-8")
+            self._add_problem(path, "its path is not UTF-8")
             return
         file = self._find_file(entry, kind, self._old.files.get(path))
         if file is None:
             return
         self._total += len(file.data)
         if self._total > MAX_TOTAL_BYTES:
-            self._problem(path, _TOO_MUCH)
+            self._add_problem(path, _TOO_LARGE)
             return
         self._files[path] = file
 
     def finish(self) -> Snapshot:
         """Return the new state of the library."""
         names: dict[str, File] = {}
-        without: list[File] = []
+        unnamed: list[File] = []
         # A skill comes before a command, as in Claude Code, and then the file with fewer folders, since its name can
         # be extended with fewer. The first file with a name keeps it.
         by_precedence = sorted(
@@ -157,21 +161,21 @@ class _Scan:
         )
         for path, file in by_precedence:
             if NAME.fullmatch(file.declared_name) is None or path != names.setdefault(file.declared_name, file).path:
-                without.append(file)
+                unnamed.append(file)
             elif file.name != file.declared_name:
                 names[file.declared_name] = self._files[path] = file._replace(name=file.declared_name)
-        renamed = [problem for file in without if (problem := self._rename(file, names)) is not None]
-        sizes: dict[str, dict[str, int]] = {above: {} for above in _find_skills(self._seen)}
+        renamed = [problem for file in unnamed if (problem := self._rename(file, names)) is not None]
+        sizes: dict[str, dict[str, int]] = {parent: {} for parent in _find_skills(self._seen)}
         for path, signature in self._seen.items() if sizes else ():
             parts = path.split("/")
             for depth in range(len(parts)):
-                inside, below = sizes.get("/".join(parts[:depth])), "/".join(parts[depth:])
-                if inside is not None and signature is not None and not is_hidden(below):
-                    inside[below] = signature[1]
-        for above, inside in sizes.items():
-            manifest = inside.pop(SKILL, 0)
-            for below in find_excess_files(inside, manifest):
-                self._problem(f"{above}/{below}".lstrip("/"), f"it is not part of the skill: {LIMIT}")
+                skill_sizes, inner_path = sizes.get("/".join(parts[:depth])), "/".join(parts[depth:])
+                if skill_sizes is not None and signature is not None and not is_hidden(inner_path):
+                    skill_sizes[inner_path] = signature[1]
+        for parent, skill_sizes in sizes.items():
+            manifest = skill_sizes.pop(SKILL, 0)
+            for inner_path in find_excess_files(skill_sizes, manifest):
+                self._add_problem(f"{parent}/{inner_path}".lstrip("/"), f"it is not part of the skill: {LIMIT}")
         number = self._old.number + 1
         return Snapshot(
             number, self._files, names, self._seen, self._directories, self._problems, tuple(sorted(renamed))
@@ -189,13 +193,13 @@ class _Scan:
             reason = f"{first.path!r} has a prompt called {file.declared_name!r} already"
             longer = [
                 name
-                for whole in (False, True)
-                for name in find_longer_names(file.path, file.kind, file.declared_name, whole)
+                for all_folders in (False, True)
+                for name in find_longer_names(file.path, file.kind, file.declared_name, all_folders)
             ]
             candidates = [name for name in longer if len(name) > len(file.declared_name)]
         name = next((name for name in candidates if NAME.fullmatch(name) and name not in names), None)
         if name is None:
-            self._problem(file.path, reason)
+            self._add_problem(file.path, reason)
             if first is None:
                 del self._files[file.path]
             return None
@@ -204,10 +208,10 @@ class _Scan:
         return Problem(file.path, None, f"it is called {name!r}{kind}: {reason}")
 
     def _find_file(self, entry: Entry, kind: Kind, previous: File | None) -> File | None:
-        """Return the current file, or the last valid one."""
+        """Return the current file, or the last valid one; None if the file can't be read and was never valid."""
         signature = entry.signature or (0, 0, 0)
         if entry.data is None and previous is None and self._old.seen.get(entry.path) == signature:
-            # It has not changed, and was not a prompt before.
+            # The walk did not read the file, since it has not changed; but only now it is a prompt.
             try:
                 data = self._read_bytes(entry.path, MAX_FILE_BYTES)
             except PromptError:
@@ -218,17 +222,17 @@ class _Scan:
                 return (
                     previous
                     if previous.kind == kind
-                    else self._read(entry.path, kind, signature, previous.data, None)
+                    else self._make_file(entry.path, kind, signature, previous.data, None)
                 )
             if signature[1] > MAX_FILE_BYTES:
                 reason = f"it has more than {MAX_FILE_BYTES:,} bytes"
             else:
-                reason = _TOO_MUCH if self._read_total > MAX_TOTAL_BYTES else "it can't be read"
-            self._problem(entry.path, reason)
+                reason = _TOO_LARGE if self._read_total > MAX_TOTAL_BYTES else "it can't be read"
+            self._add_problem(entry.path, reason)
             return previous
-        return self._read(entry.path, kind, signature, entry.data, previous)
+        return self._make_file(entry.path, kind, signature, entry.data, previous)
 
-    def _read(self, path: str, kind: Kind, signature: Signature, data: bytes, previous: File | None) -> File:
+    def _make_file(self, path: str, kind: Kind, signature: Signature, data: bytes, previous: File | None) -> File:
         try:
             name = find_name(kind, data) or parse_file(kind, data).name
         except PromptError:  # the error is reported when the prompt is requested
@@ -240,5 +244,5 @@ class _Scan:
         self._problems[path] = problem
         return file if previous is None else previous._replace(signature=signature)
 
-    def _problem(self, path: str, reason: str) -> None:
+    def _add_problem(self, path: str, reason: str) -> None:
         self._problems.setdefault(path, Problem(path, None, reason))

@@ -24,13 +24,14 @@ from shared.text import escape
 log = logging.getLogger("servers.prompts")
 
 _QUIET_SECONDS, _MAX_WAIT_SECONDS = 0.05, 0.2
-"""In seconds. An editor writes a file in several steps, and a checkout writes many files. They count as one change,
-which ends when nothing more happens for a moment."""
+"""A burst of changes ends when nothing has changed for `_QUIET_SECONDS`, or after `_MAX_WAIT_SECONDS`: an editor
+writes a file in several steps, and a checkout writes many files."""
 _SWEEP_SECONDS, _POLL_SECONDS = 3.0, 1.0
+"""Seconds between scans if the system provides notifications, and if it does not."""
 _STALL_SECONDS = 60.0
 """Seconds without a scan, in addition to the time for scans, after which the watch counts as stalled."""
 _SCAN_TIME_DIVISOR = 20
-"""Scans without a notification take at most this fraction of the time: one part in 20."""
+"""Scans without a notification take at most one part in 20 of the time."""
 
 
 def _ignore(_: object) -> None:
@@ -73,9 +74,9 @@ class Watch:
         return time.monotonic() - self._scanned_at > _STALL_SECONDS + _SCAN_TIME_DIVISOR * self._scan_seconds
 
     async def run(self, on_change: Callable[[ScanChanges], None]) -> None:
-        """Watch until cancelled. After each burst of changes, once the libraries have been updated, call `on_change`
-        with the names of available prompts only. Before this the libraries must have been read, and then `arm`
-        called."""
+        """Watch until cancelled. After each burst of changes, scan the libraries and call `on_change`, which is told
+        only the names of prompts that clients can get or could get before. The libraries must have been scanned, and
+        then `arm` called, before this runs."""
         self._on_change = on_change
         self._report_problems()
         self.on_polling(self.is_polling)
@@ -84,7 +85,7 @@ class Watch:
         try:
             while True:
                 if await self._wait(pause):
-                    await self._settle()
+                    await self._wait_for_pause()
                 await self.scan()
                 # The watch covers the directories that the scan found, so a new watch is a reason to scan again.
                 while await to_thread.run_sync(self.arm, limiter=self._limiter):
@@ -97,18 +98,19 @@ class Watch:
         finally:
             self._notices.close()
 
-    async def _settle(self) -> None:
-        until = anyio.current_time() + _MAX_WAIT_SECONDS
-        while await self._wait(_QUIET_SECONDS) and anyio.current_time() < until:
+    async def _wait_for_pause(self) -> None:
+        """Wait until a burst of changes ends."""
+        deadline = anyio.current_time() + _MAX_WAIT_SECONDS
+        while await self._wait(_QUIET_SECONDS) and anyio.current_time() < deadline:
             pass
 
     def arm(self) -> bool:
-        """Watch the current directories. Return True if that is a reason to scan. Blocks."""
-        inside = {directory for library in self._libraries.all for directory in library.directories}
+        """Watch the current directories. Return True if that began a new watch, which is a reason to scan. Blocks."""
+        directories = {directory for library in self._libraries.all for directory in library.directories}
         # The parent directory shows when a folder is replaced by another, or comes back.
-        above = {library.root.parent for library in self._libraries.all}
-        self._parent_folders = frozenset(map(str, above - inside))
-        return self._notices.arm(map(str, inside | above))
+        parents = {library.root.parent for library in self._libraries.all}
+        self._parent_folders = frozenset(map(str, parents - directories))
+        return self._notices.arm(map(str, directories | parents))
 
     def scan_soon(self) -> None:
         """Scan soon, because another process has detected a change that may cause no notification here."""
@@ -122,8 +124,8 @@ class Watch:
         """Return True after a notification that is a reason to scan, and False after these `seconds`."""
 
         def wait(stop: threading.Event, seconds: float) -> bool:
-            until = time.monotonic() + seconds
-            while (remaining := until - time.monotonic()) > 0 and not stop.is_set():
+            deadline = time.monotonic() + seconds
+            while (remaining := deadline - time.monotonic()) > 0 and not stop.is_set():
                 paths = self._notices.wait(stop, remaining)
                 if paths is None or any(self.is_relevant(path) for path in paths):
                     return True
@@ -132,18 +134,19 @@ class Watch:
         try:
             return await wait_in_thread(wait, seconds, self._limiter, self._stop)
         finally:
-            # Requests after this point cause another scan after the next one.
+            # A call of `scan_soon` during the next scan causes another scan after it.
             self._stop = threading.Event()
 
     async def scan(self) -> None:
-        """Scan now. The state at the beginning of the scan is served and announced at its end, so code that has
-        written a file scans before it reports that."""
+        """Scan now. When this returns, the state at its beginning is served, and clients are notified of it. So code
+        that writes a file calls this before it reports success."""
         changed = await to_thread.run_sync(self._find_changes, limiter=self._scan_limiter)
         self._report_problems()
         if changed is not None:
             self._on_change(changed)
 
     def _find_changes(self) -> ScanChanges | None:
+        """Scan, and return the changes for `on_change`; None if there are none."""
         start = time.monotonic()
         before = frozenset(self._libraries.names) - self._broken
         changed = self._libraries.scan()

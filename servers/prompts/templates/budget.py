@@ -15,6 +15,7 @@ MAX_SOURCE_LENGTH = 100_000
 MAX_FILE_BYTES = 4_000_000
 """Maximum size of an embedded file in bytes; all of a prompt's files together may have twice as many."""
 _MAX_CREATED = 10_000_000
+"""Maximum number of characters and items in all values that a template creates."""
 _MAX_STEPS = 100_000
 RENDER_SECONDS = 1.0
 """The time limit in seconds, unless a rendering has its own."""
@@ -29,7 +30,7 @@ class RenderBudget:
         self._deadline = time.monotonic() + seconds
         self._characters = MAX_CHARACTERS
         self._created = _MAX_CREATED
-        self._bytes = 2 * MAX_FILE_BYTES
+        self._embedded_bytes = 2 * MAX_FILE_BYTES
 
     def count_step(self) -> None:
         """Count a step of a loop or a filter call. Raises PromptError if there are too many."""
@@ -55,10 +56,10 @@ class RenderBudget:
 
     def count_embedded(self, size: int) -> None:
         """Count the bytes of embedded files. Raises PromptError if there are too many."""
-        self._bytes -= size
-        if self._bytes < 0:
+        self._embedded_bytes -= size
+        if self._embedded_bytes < 0:
             raise PromptError("too_large", f"the embedded files have more than {2 * MAX_FILE_BYTES:,} bytes")
 
 
-current_budget: ContextVar[RenderBudget] = ContextVar("spending")
+current_budget: ContextVar[RenderBudget] = ContextVar("current_budget")
 """The budget of the current rendering."""

@@ -15,12 +15,12 @@ from shared.text import code_block
 
 COMPARED, INDEXED, ITERATED, JOINED = "_compared", "_indexed", "_iterated", "_joined"
 """Filters that `sandbox` inserts into templates to count what Jinja would not: a comparison, a value of which an item
-or a slice is taken, the items of a loop, and the texts around `~`. It refuses them in the templates of authors."""
+or a slice is taken, the items of a loop, and the texts around `~`. `sandbox` refuses them in authors' templates."""
 
 
-def require_size(value: int, maximum: int = MAX_CHARACTERS) -> None:
-    """Check the size of text or list. Raises PromptError if it would become too large."""
-    if value > maximum:
+def require_size(size: int, maximum: int = MAX_CHARACTERS) -> None:
+    """Check the size that a text or a list would have. Raises PromptError if it is larger than `maximum`."""
+    if size > maximum:
         raise PromptError("too_large", f"a text or list in a template grows larger than {maximum:,}")
 
 
@@ -52,7 +52,7 @@ def _join(value: Any, separator: str = "") -> str:
 
 def _replace(value: Any, old: str, new: str) -> str:
     text = format_value(value)
-    # An empty string occurs before, between and after all characters.
+    # If `old` is empty, it is counted before, between and after all characters, as it is replaced.
     count = text.count(old)
     require_size(len(text) + count * max(len(new) - len(old), 0))
     return text.replace(old, new)
@@ -122,9 +122,9 @@ def _count(function: Callable[..., Any], *, counts_size: bool) -> Callable[..., 
     # Because of the context parameter, no filter runs while a template is compiled.
     @pass_context
     @wraps(function)
-    def counted(_: Context, *args: Any, **named: Any) -> Any:
+    def counted(_: Context, *args: Any, **keywords: Any) -> Any:
         current_budget.get().count_step()
-        result = function(*args, **named)
+        result = function(*args, **keywords)
         return count_created(result) if counts_size else result
 
     return counted

@@ -2,9 +2,9 @@
 
 The text of the command is the prompt rendered with the host's own placeholders as arguments. Hosts have no
 conditions. If a template does more with an optional argument than insert it, the argument keeps its default, which is
-reported as a loss; a required one is refused. Then both are rendered with the same words, to test that the results
-are the same. So a text in which the host would find one of its own placeholders is refused, and never written
-incorrectly.
+reported as a loss; a template that does so with a required argument is refused. Then the prompt and the command are
+rendered with the same values, to check that the results are the same. So a text in which the host would find a
+placeholder that the prompt does not have is refused, and never written incorrectly.
 """
 
 import json
@@ -23,14 +23,14 @@ from servers.prompts.templates.rendering import Rendering, Text
 from shared.text import escape
 from shared.yaml import YamlMapping, write_yaml
 
-_ALL = "arguments"
-_FRONT = re.compile(r"(---[ \t]*\n)(.*?)(^---[ \t]*\n)", re.DOTALL | re.MULTILINE)
-_SHELL = re.compile(r"!`[^`\n]+`")
+_ALL_WORDS = "arguments"
+_FRONT_MATTER = re.compile(r"(---[ \t]*\n)(.*?)(^---[ \t]*\n)", re.DOTALL | re.MULTILINE)
+_SHELL_COMMAND = re.compile(r"!`[^`\n]+`")
 _SHELL_OR_BLOCK = re.compile(r"!`[^`\n]+`|^```!.*", re.MULTILINE)
 _DYNAMIC: dict[Syntax, re.Pattern[str]] = {
     "claude": _SHELL_OR_BLOCK,
     "gemini": re.compile(r"[!@]\{[^}\n]*\}"),
-    "opencode": _SHELL,
+    "opencode": _SHELL_COMMAND,
     "vscode": re.compile(r"\$\{(?:file|selectedText|selection|workspaceFolder)\w*\}|#file:\S+"),
 }
 """Text other than arguments that a host replaces, with a program's output or a file."""
@@ -38,14 +38,15 @@ _FIRST_LINE = 2
 """The line at which the front matter begins, counted from 1."""
 _MAX_CODEX_WORDS = 9
 _TESTABLE = ("string", "enum", "file", "url")
+"""The types of arguments for which only an omitted value is false in a template."""
 _INSERTABLE = (*_TESTABLE, "number")
-"""The types of arguments that are written as typed. A number is not in `_TESTABLE`: 0 is false."""
+"""The types of arguments whose values are inserted as they were typed. A number may be false, if it is 0."""
 _AS_SKILL = "Export it as a skill, without --as."
 _MAX_SHOWN = 80
 """Maximum number of characters of a line in an error."""
 
 MakePlaceholder = Callable[[int, Argument], str]
-"""Returns the placeholder for an argument with this number, from 0."""
+"""Returns the placeholder for an argument with this number, counted from 0."""
 
 
 class Host(NamedTuple):
@@ -135,32 +136,32 @@ def make_command(rendering: Rendering, data: bytes, host: Host) -> Command:
     fixed = {argument.name: parse_value(argument, "") for argument in prompt.arguments if argument not in chosen}
     text = _render(rendering, fixed | placeholders)
     front, losses = _choose_front(prompt, data, host)
-    ours, theirs = (
+    own_dynamic, host_dynamic = (
         [match[0] for match in _DYNAMIC[syntax].finditer(text)] if syntax in _DYNAMIC else []
         for syntax in (prompt.syntax, host.syntax)
     )
-    for item in theirs:
-        if item not in ours:
+    for item in host_dynamic:
+        if item not in own_dynamic:
             reason = f"{host.title} would put the output of a program, or a file, in place of {item[:100]!r}"
             raise PromptError("bad_prompt", reason, _AS_SKILL)
-    replaced = [item for item in ours if item not in theirs][:1]
+    replaced = [item for item in own_dynamic if item not in host_dynamic][:1]
     losses += tuple(f"the text that its host inserts for {escape(item[:100])}" for item in replaced)
     if host.syntax == "claude" and not prompt.words and placeholders and host.all not in placeholders.values():
         front += write_yaml({"arguments": list(placeholders)})
-    written = _write(prompt, host, front, text, data)
+    command_data = _write(prompt, host, front, text, data)
     command = (
-        parse_toml_command(written, prompt.name)
+        parse_toml_command(command_data, prompt.name)
         if host.syntax == "gemini"
-        else parse_command(parse_document(written), prompt.name, host.syntax)
+        else parse_command(parse_document(command_data), prompt.name, host.syntax)
     )
     trial = _Trial(rendering, Rendering(command, _read_nothing), chosen, fixed)
     trial.require_same(host)
-    # A required argument that is not only inserted was refused before.
-    for what, required in (("optional", False), ("unused", True)):
+    # A required argument in `fixed` is unused: if it were used otherwise, the template would have been refused.
+    for label, required in (("optional", False), ("unused", True)):
         names = [repr(item.name) for item in prompt.arguments if item.name in fixed and item.required is required]
         if names:
-            losses += (f"the {what} argument{'s' * (len(names) > 1)} {', '.join(names)}",)
-    return Command(written, (*losses, *trial.find_losses()))
+            losses += (f"the {label} argument{'s' * (len(names) > 1)} {', '.join(names)}",)
+    return Command(command_data, (*losses, *trial.find_losses()))
 
 
 def _read_nothing(path: str, max_bytes: int) -> bytes:
@@ -205,9 +206,9 @@ def _choose_placeholders(prompt: Prompt, arguments: Sequence[Argument], host: Ho
         accepted = "no arguments" if host.all is None else f"one argument, {host.all}"
         reason = f"commands of {host.title} take {accepted}, but it needs {format_names(arguments)}"
         raise PromptError("bad_prompt", reason, _AS_SKILL)
-    # A prompt's only argument is the whole text; a named or numbered placeholder would be its first word.
+    # The only argument of a template takes all typed text; with a numbered or named placeholder it would be one word.
     is_text = prompt.syntax == "jinja" and host.named is not host.word
-    if len(arguments) == 1 and host.all and (arguments[0].name == _ALL or host.word is None or is_text):
+    if len(arguments) == 1 and host.all and (arguments[0].name == _ALL_WORDS or host.word is None or is_text):
         return {arguments[0].name: host.all}
     make_placeholder = (host.word if prompt.words and not prompt.declared else host.named) or host.word
     ordered = prompt.words or tuple(argument.name for argument in arguments)
@@ -227,9 +228,9 @@ def _render(rendering: Rendering, values: Mapping[str, Any]) -> str:
 
 
 def _choose_front(prompt: Prompt, data: bytes, host: Host) -> tuple[str, tuple[str, ...]]:
-    """Return the front matter for the host, with lines from the prompt's own where it has any, and the names of lost
-    keys."""
-    match = _FRONT.match(_decode(data)) if prompt.syntax not in ("jinja", "gemini") else None
+    """Return the front matter for the host, and the names of the keys that are lost. Lines of the prompt's own front
+    matter are copied where possible."""
+    match = _FRONT_MATTER.match(_decode(data)) if prompt.syntax not in ("jinja", "gemini") else None
     if match is None:
         lost = [key for key, value in (("title", prompt.title), ("tags", prompt.tags)) if value]
         lost += [
@@ -248,7 +249,7 @@ def _choose_front(prompt: Prompt, data: bytes, host: Host) -> tuple[str, tuple[s
     parts = zip(keys, starts, [*starts[1:], None], strict=True)
     written = "".join("".join(lines[start:end]) for key, start, end in parts if key in supported)
     lost = [key for key in keys if key not in supported]
-    # In some YAML styles, a line depends on other lines.
+    # The values are written anew if the copied lines have another meaning alone, as with YAML's anchors.
     with suppress(PromptError):
         if parse_document(f"---\n{written}---\n".encode()).front == supported:
             return written, tuple(lost)
@@ -261,21 +262,21 @@ def _decode(data: bytes) -> str:
 
 def _write(prompt: Prompt, host: Host, front: str, text: str, data: bytes) -> bytes:
     if host.syntax == "gemini":
-        described = f"description = {json.dumps(prompt.description, ensure_ascii=False)}\n"
+        description_line = f"description = {json.dumps(prompt.description, ensure_ascii=False)}\n"
         escaped = text.replace("\\", "\\\\").replace('"""', '""\\"')
-        return f'{described}prompt = """\n{escaped}\n"""\n'.encode()
+        return f'{description_line}prompt = """\n{escaped}\n"""\n'.encode()
     before, after = "\n" if front else "", "\n"
     if prompt.syntax not in ("jinja", "gemini"):
-        whole = _decode(data)
-        match = _FRONT.match(whole)
-        body = whole[match.end() :] if match else whole
+        source = _decode(data)
+        match = _FRONT_MATTER.match(source)
+        body = source[match.end() :] if match else source
         before = body[: len(body) - len(body.lstrip())]
         after = body[len(body.rstrip()) :]
     return f"{f'---{chr(10)}{front}---{chr(10)}' if front else ''}{before}{text}{after}".encode()
 
 
 class _Trial(NamedTuple):
-    """A comparison of a prompt with its command, both rendered with the same words."""
+    """A comparison of a prompt with its command, both rendered with the same values."""
 
     ours: Rendering
     theirs: Rendering
@@ -300,15 +301,15 @@ class _Trial(NamedTuple):
                 raise PromptError("bad_prompt", f"{reason}{line[:_MAX_SHOWN]!r}", _AS_SKILL)
 
     def find_losses(self) -> tuple[str, ...]:
-        """Return the properties of a template that a command can't express: it has no defaults, and fences of one
-        length."""
+        """Return the properties of the template that the command lacks. A command has no defaults, and its fences do
+        not become longer when an argument contains one."""
         if self.ours.prompt.syntax != "jinja":
             return ()
         names = {argument.name: argument.name for argument in self.arguments}
         required = {argument.name: argument.name for argument in self.arguments if argument.required}
         fenced, actual = self._render_both({name: f"```\n{value}\n```" for name, value in names.items()})
         losses = ["longer fences around arguments with a fence in them"] if fenced != actual else []
-        # Omitted together and one at a time, since a default may be another argument.
+        # Optional arguments are omitted together and one at a time, since the default of one may be another's value.
         optional = names.keys() - required.keys()
         left_out = [required, *({key: names[key] for key in names if key != name} for name in optional)]
         pairs = map(self._render_both, left_out)
@@ -317,8 +318,8 @@ class _Trial(NamedTuple):
         return tuple(losses)
 
     def _match_names(self) -> dict[str, str]:
-        """Return the command's name for each argument: the same name, in another case, or a word at the same
-        position."""
+        """Return the command's name for each argument: the same name, perhaps in another case, or else the name of
+        the argument at the same position."""
         prompt = self.ours.prompt
         names = prompt.words or tuple(argument.name for argument in self.arguments)
         theirs = self.theirs.prompt.words or tuple(argument.name for argument in self.theirs.prompt.arguments)
@@ -328,7 +329,8 @@ class _Trial(NamedTuple):
         return dict(zip(names, theirs, strict=False))
 
     def _render_both(self, values: Mapping[str, str]) -> tuple[str, str]:
-        """Render both with these values, without surrounding white space, which a file does not keep."""
+        """Return the text of the prompt and that of the command with these values. Surrounding white space is
+        removed, since a file of a command does not keep it."""
         names = self._match_names()
         defaults = {argument.name: parse_value(argument, "") for argument in self.arguments}
         ours = _render(self.ours, {**self.fixed, **defaults, **values})

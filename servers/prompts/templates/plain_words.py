@@ -1,7 +1,7 @@
 """Prompts as plain text, for the skills of agents that don't fill in templates.
 
-The template is rendered with only the required arguments, with their names in brackets as values. A list before it
-describes the arguments, so that the agent takes them from the request.
+The template is rendered with a value for each required argument: its name in brackets. A list before the text
+describes the arguments, so that the agent takes their values from the user's request.
 """
 
 from collections.abc import Iterator, Sequence
@@ -44,7 +44,7 @@ def write_plain_text(rendering: Rendering) -> str:
         raise PromptError("bad_prompt", reason, error.suggestion, error.line) from None
     texts: list[str] = []
     for role, content in messages:
-        # The file is next to the text.
+        # A file becomes a link, since it is put next to the SKILL.md with this text.
         body = content.text if isinstance(content, Text) else f"[{content.path}]({quote(content.path)})"
         texts.append(body if len(messages) == 1 else f"## {role}\n\n{body}")
     text = "\n\n".join(texts).strip()

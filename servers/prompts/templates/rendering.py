@@ -32,8 +32,8 @@ _MAX_DEPTH = 10
 _MAX_PARTIALS = 50
 _MAX_PARTS = 8_000
 """Maximum number of parts in a prompt's templates. Compiling that many takes half a second."""
-_RENDERED = "prompt: "
-"""Prefix of a template's code name, to distinguish its lines from Python's."""
+_CODE_NAME_PREFIX = "prompt: "
+"""Prefix of the file names of compiled templates, by which a traceback's lines in templates are recognized."""
 
 
 class Text(NamedTuple):
@@ -67,7 +67,8 @@ class Rendering:
         """Read the templates that the prompt includes, and compile all. Raises PromptError."""
         self.prompt = prompt
         self.is_quick = self.was_late = False
-        """`is_quick`: the last rendering in a thread was fast. `was_late`: one without a thread took too long."""
+        """`is_quick`: the last rendering in a thread was fast. `was_late`: a rendering without a thread took too
+        long."""
         self._read = read
         self._partials: dict[str, Template] = {}
         self._templates: dict[int, Template] = {}
@@ -98,11 +99,12 @@ class Rendering:
             yield from (use._replace(line=None) for use in _get_sandbox().uses(source))
 
     def render(self, values: Mapping[str, Any], seconds: float = RENDER_SECONDS) -> tuple[RenderedMessage, ...]:
-        """Return the messages, with the values of all arguments. Raises PromptError, also after about `seconds`."""
+        """Render the messages. `values` has the value of each argument. Raises PromptError, also if this takes longer
+        than about `seconds`."""
         budget = RenderBudget(self._partials, seconds)
         token = current_budget.set(budget)
         try:
-            return tuple(self._message(*item, values, budget) for item in enumerate(self.prompt.messages))
+            return tuple(self._render_message(*item, values, budget) for item in enumerate(self.prompt.messages))
         finally:
             current_budget.reset(token)
 
@@ -116,10 +118,10 @@ class Rendering:
 
     def _read_file(self, message: Message) -> EmbeddedFile:
         path, data = message.content, self._read(message.content, MAX_FILE_BYTES)
-        otherwise = "application/octet-stream" if b"\0" in data else "text/plain"
-        return EmbeddedFile(message.kind, path, _MIME.get(PurePosixPath(path).suffix.lower(), otherwise), data)
+        default = "application/octet-stream" if b"\0" in data else "text/plain"
+        return EmbeddedFile(message.kind, path, _MIME.get(PurePosixPath(path).suffix.lower(), default), data)
 
-    def _message(
+    def _render_message(
         self, index: int, message: Message, values: Mapping[str, Any], budget: RenderBudget
     ) -> RenderedMessage:
         if message.kind != "text":
@@ -143,10 +145,10 @@ def find_used_names(prompt: Prompt, read: Read) -> frozenset[str]:
         return frozenset(argument.name for argument in prompt.arguments)
     partials = [_get_sandbox().names(source) for source in _read_sources(prompt, read).values()]
     templates = [_get_sandbox().names(source) for source in texts]
-    # An included template sees the values that are set around it.
+    # An included template sees the names that the template around it sets, so these need not be arguments.
     assigned = {name for _, names in (*partials, *templates) for name in names}
-    inner = {name for names, _ in partials for name in names}
-    return frozenset((inner - assigned).union(*(names for names, _ in templates)))
+    partial_names = {name for names, _ in partials for name in names}
+    return frozenset((partial_names - assigned).union(*(names for names, _ in templates)))
 
 
 def _read_sources(prompt: Prompt, read: Read) -> dict[str, str]:
@@ -174,7 +176,8 @@ class _Sources:
         """The included templates by name. A template comes after those that it includes."""
 
     def add(self, source: str, line: int, chain: tuple[str, ...] = ()) -> None:
-        """Read the templates that a template includes, recursively. Raises PromptError, for circular includes too."""
+        """Read the templates that `source` includes, recursively. `chain` contains the names of the includes that
+        lead to it. Raises PromptError, also for circular includes."""
         self._characters += len(source)
         if self._characters > MAX_SOURCE_LENGTH:
             reason = f"the templates have more than {MAX_SOURCE_LENGTH:,} characters in total"
@@ -206,7 +209,7 @@ class _Sources:
 
 def _compile(source: str, name: str, line: int) -> "Template":
     with _translate_errors(name, line):
-        return _get_sandbox().template(source, _RENDERED + name)
+        return _get_sandbox().template(source, _CODE_NAME_PREFIX + name)
 
 
 def _join_pieces(pieces: Iterable[str], budget: RenderBudget) -> str:
@@ -220,8 +223,8 @@ def _join_pieces(pieces: Iterable[str], budget: RenderBudget) -> str:
 
 @contextmanager
 def _translate_errors(name: str, line: int) -> Iterator[None]:
-    """Translate a template's errors to PromptError. The template begins at `line` of its file, or is the include
-    `name`."""
+    """Translate a template's errors to PromptError. The template begins at `line` of the prompt's file, or is
+    included there and called `name`."""
     from jinja2 import TemplateError, TemplateSyntaxError
 
     try:
@@ -231,15 +234,15 @@ def _translate_errors(name: str, line: int) -> Iterator[None]:
     except (RecursionError, SyntaxError, MemoryError):
         raise _make_error("the template is nested too deeply", name, line, 1) from None
     except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
-        # The include, or "", and the line in it that raised the error.
+        # The name of the included template, or "", and its line that raised the error: those of the innermost frame.
         where, number = "", 1
-        for frame, at in walk_tb(error.__traceback__):
-            file = frame.f_code.co_filename
-            if file.startswith(_RENDERED):
-                where = file.removeprefix(_RENDERED)
+        for frame, code_line in walk_tb(error.__traceback__):
+            code_name = frame.f_code.co_filename
+            if code_name.startswith(_CODE_NAME_PREFIX):
+                where = code_name.removeprefix(_CODE_NAME_PREFIX)
                 # Jinja stores lines as "template=code&template=code".
                 pairs = (pair.partition("=") for pair in frame.f_globals.get("debug_info", "").split("&") if pair)
-                number = max((int(template) for template, _, code in pairs if int(code) <= at), default=1)
+                number = max((int(template) for template, _, code in pairs if int(code) <= code_line), default=1)
         raise _make_error(str(error) or type(error).__name__, where or name, line, number) from None
 
 

@@ -70,10 +70,10 @@ _ALLOWED: tuple[type[nodes.Node], ...] = (
 )
 _LOOP_ATTRIBUTES = {"index", "index0", "revindex", "revindex0", "first", "last", "length", "previtem", "nextitem"}
 _TESTS = "defined undefined none string number boolean true false in eq ne lt le gt ge even odd".split()  # noqa: SIM905
-_SPECIAL = {"loop", "range"}
+_RESERVED_NAMES = {"loop", "range"}
 _MAX_BITS = 256
-_WRITING = {"default", "fence", "trim", JOINED}
-"""Filters that only insert their value, at least if it is not empty. `fence` also examines its language."""
+_INSERTING_FILTERS = {"default", "fence", "trim", JOINED}
+"""Filters that insert a value that is not empty without examining it. `fence` examines its argument `language`."""
 
 
 class Use(NamedTuple):
@@ -94,7 +94,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def __init__(self) -> None:
         super().__init__(
             undefined=StrictUndefined,
-            # With the context, so that it is not run while a template is compiled.
+            # Because of the context parameter, it does not run while a template is compiled.
             finalize=pass_context(lambda _, value: format_value(value)),
             trim_blocks=True,
             lstrip_blocks=True,
@@ -168,11 +168,11 @@ class Sandbox(ImmutableSandboxedEnvironment):
         for node in list(_walk(tree)):
             match node:
                 case nodes.For():
-                    node.iter = _filter(node.iter, ITERATED)
+                    node.iter = _apply_filter(node.iter, ITERATED)
                 case nodes.Compare():
-                    node.expr = _filter(node.expr, COMPARED)
+                    node.expr = _apply_filter(node.expr, COMPARED)
                 case nodes.Getitem():
-                    node.node = _filter(node.node, INDEXED)
+                    node.node = _apply_filter(node.node, INDEXED)
         joined: nodes.Template = _ConcatReplacer().visit(tree)
         joined.set_environment(self)
         return joined
@@ -180,7 +180,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
 def _range(*bounds: int) -> list[int]:
     numbers = range(*bounds)
-    # len() fails for a very large range.
+    # The ends are checked first, since len() fails for a very large range.
     if numbers and (abs(numbers[0]) > MAX_ITEMS or abs(numbers[-1]) > MAX_ITEMS or len(numbers) > MAX_ITEMS):
         require_size(MAX_ITEMS + 1, MAX_ITEMS)
     return list(numbers)
@@ -195,6 +195,7 @@ def _walk(tree: nodes.Node) -> Iterator[nodes.Node]:
 
 
 def _find_uses(node: nodes.Node, how: Literal["written", "tested", "judged"]) -> Iterator[Use]:
+    """Yield the uses of names in a node, of which `how` is true for the node's own value."""
     match node:
         case nodes.Name(ctx="load"):
             yield Use(node.name, node.lineno or 1, how)
@@ -210,17 +211,17 @@ def _find_uses(node: nodes.Node, how: Literal["written", "tested", "judged"]) ->
             for argument in node.iter_child_nodes(exclude=("node",)):
                 yield from _find_uses(argument, "judged")
         case _:
-            keeps = (
+            keeps_use = (
                 (how == "written" and isinstance(node, nodes.List))
-                or (how == "written" and isinstance(node, nodes.Filter) and node.name in _WRITING)
+                or (how == "written" and isinstance(node, nodes.Filter) and node.name in _INSERTING_FILTERS)
                 or (how == "tested" and isinstance(node, nodes.Not | nodes.And | nodes.Or))
             )
             for child in node.iter_child_nodes():
-                yield from _find_uses(child, how if keeps else "judged")
+                yield from _find_uses(child, how if keeps_use else "judged")
 
 
 def _check(node: nodes.Node) -> None:
-    """Refuse constructs that templates may not use. Raises TemplateSyntaxError."""
+    """Refuse a construct that templates may not use. Raises TemplateSyntaxError."""
     match node:
         case _ if not isinstance(node, _ALLOWED):
             _refuse(node, f"{type(node).__name__} is not available in prompts")
@@ -234,7 +235,7 @@ def _check(node: nodes.Node) -> None:
             _refuse(node, f"no filter named {node.name!r}")
         case nodes.Name() if node.name.startswith("_") or node.name == "self":
             _refuse(node, f"{node.name!r} can't be the name of a value")
-        case nodes.Name() if node.name in _SPECIAL and node.ctx != "load":
+        case nodes.Name() if node.name in _RESERVED_NAMES and node.ctx != "load":
             _refuse(node, f"{node.name!r} can't be the name of a value")
         case nodes.Const() if isinstance(node.value, float) and not math.isfinite(node.value):
             _refuse(node, "a number in the template is too large")
@@ -243,7 +244,7 @@ def _check(node: nodes.Node) -> None:
 
 
 def _check_form(node: nodes.Node) -> None:
-    """Refuse forms that a template may not use. Raises TemplateSyntaxError."""
+    """Refuse a statement or list in a form that templates may not use. Raises TemplateSyntaxError."""
     match node:
         case nodes.For() if node.recursive:
             _refuse(node, "recursive loops are not available")
@@ -267,7 +268,7 @@ def _refuse(node: nodes.Node, reason: str) -> NoReturn:
     raise TemplateSyntaxError(reason, node.lineno or 1)
 
 
-def _filter(node: nodes.Node, name: str) -> nodes.Filter:
+def _apply_filter(node: nodes.Node, name: str) -> nodes.Filter:
     return nodes.Filter(node, name, [], [], None, None, lineno=node.lineno)
 
 
@@ -276,4 +277,4 @@ class _ConcatReplacer(NodeTransformer):
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802 (the name is Jinja's)
         items = nodes.List([self.visit(child) for child in node.nodes], lineno=node.lineno)
-        return _filter(items, JOINED)
+        return _apply_filter(items, JOINED)
