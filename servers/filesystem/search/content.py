@@ -1,4 +1,4 @@
-"""Search for lines by their content (see `files` for their order, `matcher` for the pattern).
+"""Searches files for lines that match a pattern (see `files` for the order of the files, `matcher` for the pattern).
 
 Every reported line was read from a file opened below the root. As with most search tools, binary files are skipped:
 files with a NUL at their start that are not UTF-16 or UTF-32.
@@ -30,7 +30,7 @@ from shared.text import display_name
 Output = Literal["matches", "files", "counts"]
 
 _BATCH_FILES = 64
-"""Small files that are searched together."""
+"""Maximum number of small files that are searched together."""
 _LINE_OVERHEAD_BYTES = 10
 """Size in bytes of a result line without its path and text."""
 
@@ -106,7 +106,7 @@ class _Search:
     def __init__(self, request: SearchRequest, page: Page, progress: SearchProgress, after: Position | None) -> None:
         self._request = request
         query = request.query
-        # The hits after the last line of another page are selected by their numbers.
+        # A further page begins after the last line of the page before, so its hits are selected by line numbers.
         needs_lines = request.output == "matches" or (after is not None and after.number > 0)
         self._reader = Reader(query, request.context, progress, request.read_document, needs_lines=needs_lines)
         self._remaining = page.limit
@@ -126,10 +126,10 @@ class _Search:
     def search_tree(self, rooted: RootedFiles, place: Place, walk: Walk, after: Position | None) -> ContentMatches:
         """Search the files below a directory."""
         position = None
-        with descent(rooted, place) as below:
-            for path, entries in walk.directories(below, after):
+        with descent(rooted, place) as opened:
+            for path, entries in walk.directories(opened, after):
                 names = [name for name, kind in entries if kind == "file"]
-                position = self._search_directory(below, walk, path, names, after)
+                position = self._search_directory(opened, walk, path, names, after)
         result = self._result(walk.stopped, position or walk.position() or after)
         result["ignored"] = walk.ignored
         result["unreadable"] += walk.unreadable
@@ -149,13 +149,13 @@ class _Search:
         )
 
     def _search_directory(
-        self, below: Descent, walk: Walk, path: Names, names: list[str], after: Position | None
+        self, opened: Descent, walk: Walk, path: Names, names: list[str], after: Position | None
     ) -> Position | None:
         """Search files of one directory.
 
-        Returns the position of the last line if the search stops in one of them, else None.
+        Return the position of the last line if the search stops in one of them, otherwise None.
         """
-        read_small, limit, stop_reason = below.read_small, self._reader.small, self._progress.stop_reason
+        read_small, limit, stop_reason = opened.read_small, self._reader.small_limit, self._progress.stop_reason
         texts: dict[str, bytes] = {}
         position = None
         for name in names:
@@ -168,11 +168,11 @@ class _Search:
                 texts[name] = data
                 if len(texts) < _BATCH_FILES and stop_reason() is None:
                     continue
-                position = self._search_texts(texts, walk, path, below.uri, after)
+                position = self._search_texts(texts, walk, path, opened.uri, after)
             else:
-                position = self._search_texts(texts, walk, path, below.uri, after)
+                position = self._search_texts(texts, walk, path, opened.uri, after)
                 if self._stopped is None:
-                    position = self._open(below, (*path, name), after)
+                    position = self._search_by_itself(opened, (*path, name), after)
             if self._stopped is None:
                 walk.finish(path, name)
                 self._stopped = stop_reason()
@@ -180,14 +180,14 @@ class _Search:
                 break
             texts = {}
         else:
-            position = self._search_texts(texts, walk, path, below.uri, after)
+            position = self._search_texts(texts, walk, path, opened.uri, after)
         walk.stopped = self._stopped
         return position
 
     def _search_texts(
         self, texts: dict[str, bytes], walk: Walk, path: Names, uri: Callable[[Names], str], after: Position | None
     ) -> Position | None:
-        """Search small files of one directory, by their names. Returns like `_search`."""
+        """Search small files of one directory, by their names. Return the same as `_search`."""
         names = list(texts)
         first = 0
         for index in self._reader.candidates([*texts.values()]):
@@ -204,11 +204,11 @@ class _Search:
             walk.finish(path, names[-1])
         return None
 
-    def _open(self, below: Descent, path: Names, after: Position | None) -> Position | None:
+    def _search_by_itself(self, opened: Descent, path: Names, after: Position | None) -> Position | None:
         try:
-            handle = below.open_file(path[-1])
+            handle = opened.open_file(path[-1])
             try:
-                return self._search(handle, path, below.uri, after)
+                return self._search(handle, path, opened.uri, after)
             finally:
                 os.close(handle.descriptor)
         except (FilesError, OSError):
@@ -230,7 +230,7 @@ class _Search:
     def _report(
         self, searched: SearchedFile | None, path: Names, uri: Callable[[Names], str], after: Position | None
     ) -> Position | None:
-        """Report the matches in a file. Returns like `_search`."""
+        """Report the matches in a file. Return the same as `_search`."""
         if searched is None:
             self._stopped = self._progress.stop_reason()
             self._skipped += self._stopped is None
@@ -269,8 +269,8 @@ class _Search:
             # A match may span several lines. Each is shown with its path, but only once.
             lines = [*line.get("before", ()), *line["text"].split("\n"), *line.get("after", ())]
             first = hit.number - len(line.get("before", ()))
-            more = lines[max(last_shown + 1 - first, 0) :]
-            if not self._fits(len(more) * _LINE_OVERHEAD_BYTES, *[file["path"]] * len(more), *more):
+            new_lines = lines[max(last_shown + 1 - first, 0) :]
+            if not self._fits(len(new_lines) * _LINE_OVERHEAD_BYTES, *[file["path"]] * len(new_lines), *new_lines):
                 break
             last_shown = max(last_shown, first + len(lines) - 1)
             if not last_number:
@@ -281,10 +281,10 @@ class _Search:
             self._stopped = self._progress.stop_reason()
         return Position(path, last_number) if last_number and self._stopped else None
 
-    def _fits(self, more: int, *texts: str) -> bool:
+    def _fits(self, overhead: int, *texts: str) -> bool:
         if self._remaining == 0:
             self._stopped = "limit"
-        elif not self._budget.take(more, *texts):
+        elif not self._budget.take(overhead, *texts):
             self._stopped = "size"
         else:
             self._remaining -= 1

@@ -74,14 +74,14 @@ class Scope(NamedTuple):
     max_steps: int = MAX_STEPS
 
 
-Matching = tuple[str, str]
-"""A matching entry: its name and its kind."""
+NameAndKind = tuple[str, str]
+"""An entry of a directory: its name and its kind."""
 
 
 class _Directory(NamedTuple):
     path: Names
-    included: States
-    excluded: States
+    include_states: States
+    exclude_states: States
     rules: Rules
     after: Names
     """The position to resume at: the last entry of the previous page, by its components below this directory. If
@@ -100,6 +100,7 @@ class Walk:
         self._exclude = Glob(scope.exclude_patterns)
         self._steps = 0
         self._repeats_last = False
+        """True if the first entry is the last one of the previous page, which did not show all of its lines."""
         self._last: tuple[Names, str] | None = None
         self.stopped: str | None = None
         """None, or the reason that there may be more: `budget`, `time`, `cancelled`, or one that the caller set."""
@@ -108,17 +109,18 @@ class Walk:
         self.unreadable = 0
         """Number of directories that could not be read."""
 
-    def directories(self, below: Descent, after: Position | None) -> Iterator[tuple[Names, list[Matching]]]:
+    def directories(self, opened: Descent, after: Position | None) -> Iterator[tuple[Names, list[NameAndKind]]]:
         """Yield each directory with its matches after the given entry, or beginning with it if the position includes
         one of its lines.
 
-        The directory is the one that `below` scanned last. A caller that may stop within it calls `finish`.
+        The directory is the one that `opened` scanned last. A caller that may stop within a directory calls `finish`
+        for the matches that are in its result.
         """
         self._repeats_last = after is not None and after.number > 0
         rules = Rules() if self._scope.include_ignored else rules_above(self._rooted, self._place)
         pending = [_Directory((), self._include.start, self._exclude.start, rules, after.parts if after else ())]
         while pending and self.stopped is None:
-            directory, listed = self._scan(below, pending.pop())
+            directory, listed = self._scan(opened, pending.pop())
             matches, children = self._match_directory(directory, listed)
             yield directory.path, matches
             if self.stopped is None:
@@ -126,7 +128,7 @@ class Walk:
                 if listed and (not after_names or (len(after_names) == 1 and listed[-1].name >= after_names[0])):
                     self._last = directory.path, listed[-1].name
                 self._progress.examined += len(listed)
-                self._steps += len(listed) * (1 + len(directory.included) + len(directory.excluded))
+                self._steps += len(listed) * (1 + len(directory.include_states) + len(directory.exclude_states))
                 self.stopped = self._progress.stop_reason()
                 if self.stopped is None and self._steps > self._scope.max_steps:
                     self.stopped = "budget"
@@ -138,25 +140,27 @@ class Walk:
 
     def _match_directory(
         self, directory: _Directory, listed: list["os.DirEntry[str]"]
-    ) -> tuple[list[Matching], list[_Directory]]:
+    ) -> tuple[list[NameAndKind], list[_Directory]]:
         """Return the matches in one directory, and the directories to enter. If the search must end meanwhile, the
         rest is removed from `listed`, for another page."""
-        _, included, excluded, rules, after = directory
-        named: list[Matching] = []
+        _, include_states, exclude_states, rules, after = directory
+        entries: list[NameAndKind] = []
         for entry in listed:
             # Inlined, since this runs for many thousands of entries.
             try:
                 kind = "file" if entry.is_file(follow_symlinks=False) else kind_of(entry)
             except OSError:
                 kind = "other"
-            named.append((entry.name, kind))
-        may_ignore = rules.may_ignore(named)
-        takes_all = self._include.matches_after_any(included) and not (excluded or may_ignore or after)
-        matches: list[Matching] = []
+            entries.append((entry.name, kind))
+        may_ignore = rules.may_ignore(entries)
+        all_files_match = self._include.matches_after_any(include_states) and not (
+            exclude_states or may_ignore or after
+        )
+        matches: list[NameAndKind] = []
         children: list[_Directory] = []
         compared = 0
-        for number, (name, kind) in enumerate(named, 1):
-            if takes_all and kind == "file":
+        for number, (name, kind) in enumerate(entries, 1):
+            if all_files_match and kind == "file":
                 matches.append((name, kind))
                 continue
             # In the directory where the previous page ended, only later entries, or that one again.
@@ -178,24 +182,24 @@ class Walk:
         """Return the position of the last finished entry, or None."""
         return None if self._last is None else Position((*self._last[0], self._last[1]))
 
-    def _scan(self, below: Descent, directory: _Directory) -> tuple[_Directory, list["os.DirEntry[str]"]]:
+    def _scan(self, opened: Descent, directory: _Directory) -> tuple[_Directory, list["os.DirEntry[str]"]]:
         """Return the directory with the rules in effect in it, and the entries to examine."""
         try:
-            entries = below.scan(directory.path)
+            entries = opened.scan(directory.path)
         except FilesError:
             if not directory.path:
                 raise
             self.unreadable += 1
             return directory, []
         if not self._scope.include_ignored:
-            rules = directory.rules.extend([entry.name for entry in entries], below.read)
+            rules = directory.rules.extend([entry.name for entry in entries], opened.read)
             directory = directory._replace(rules=rules)
         if not self._scope.include_hidden:
             entries = [entry for entry in entries if entry.name[0] != "."]
         elif not self._scope.include_ignored:
             entries = [entry for entry in entries if entry.name != GIT_DIRECTORY]
         if len(directory.after) > 1:
-            # All entries of this directory, and everything below the earlier names, came before.
+            # The previous pages contain all entries of this directory, and everything below the earlier names.
             entries = [
                 entry for entry in entries if entry.name >= directory.after[0] and kind_of(entry) == "directory"
             ]
@@ -206,15 +210,15 @@ class Walk:
     ) -> tuple[bool, _Directory | None]:
         """Return True if the entry matches, and the directory to enter, if any; its rules are applied if they
         `may_ignore` an entry of this directory."""
-        _, included, excluded, rules, _ = directory
-        if excluded and self._exclude.matches_after(excluded, name):
+        _, include_states, exclude_states, rules, _ = directory
+        if exclude_states and self._exclude.matches_after(exclude_states, name):
             return False, None
-        is_match = self._include.matches_after(included, name)
+        is_match = self._include.matches_after(include_states, name)
         child = None
         if kind == "directory":
-            included_below = self._include.step(included, name)
+            included_below = self._include.step(include_states, name)
             if self._include.can_match_below(included_below):
-                excluded_below = self._exclude.step(excluded, name)
+                excluded_below = self._exclude.step(exclude_states, name)
                 after = directory.after[1:] if directory.after[:1] == (name,) else ()
                 child = _Directory((*directory.path, name), included_below, excluded_below, rules.enter(name), after)
         if may_ignore and (is_match or child) and rules.ignores(name, kind == "directory"):
@@ -250,10 +254,10 @@ def search_files(rooted: RootedFiles, place: Place, scope: Scope, page: Page, pr
     after = None if page.cursor is None else decode_cursor(page.cursor)
     walk, budget = Walk(rooted, place, scope, progress), ByteBudget(page.max_bytes)
     matches: list[Match] = []
-    with descent(rooted, place) as below:
-        listed = walk.directories(below, after)
+    with descent(rooted, place) as opened:
+        listed = walk.directories(opened, after)
         for path, name, kind in ((path, *entry) for path, entries in listed for entry in entries):
-            shown = add_uri(display_name("/".join((*path, name))), partial(below.uri, (*path, name)))
+            shown = add_uri(display_name("/".join((*path, name))), partial(opened.uri, (*path, name)))
             if len(matches) == page.limit:
                 walk.stopped = "limit"
                 break

@@ -43,15 +43,16 @@ _CLASSES = {
     "upper": "A-Z",
     "xdigit": "a-fA-F0-9",
 }
-"""The named classes of POSIX that are in use, which pathspec does not know."""
-_MAX_LINE = 1_000
+"""The named classes of POSIX that `.gitignore` files use. The library pathspec does not support them."""
+_MAX_LINE_CHARACTERS = 1_000
 """Maximum length of a line with named classes, since the search for its sets is quadratic."""
 _BATCH_LINES = 100
 """Number of lines compiled into one automaton. The engine rejects automata that are too large."""
 
 
 class _Spec(NamedTuple):
-    """The rules of some lines, and one expression for all of them that ignore a path, if the engine accepts it."""
+    """The rules of some lines. `ignored` is one expression that matches every path that one of them ignores; None if
+    the engine rejects it."""
 
     rules: "GitIgnoreSpec"
     ignored: Matcher | None
@@ -90,7 +91,7 @@ class Rules(NamedTuple):
         return False
 
     def enter(self, name: str) -> "Rules":
-        """Return the rules for a subdirectory, without its own."""
+        """Return the rules for a subdirectory, without those of its own `.gitignore`."""
         return Rules(tuple((spec, f"{prefix}{name}/") for spec, prefix in self.levels))
 
     def extend(self, names: Sequence[str], read: Callable[[str, int], bytes]) -> "Rules":
@@ -148,7 +149,7 @@ def _compile(lines: list[str]) -> _Spec | None:
         raise FilesError("not_installed", "", reason, suggestion) from None
     try:
         with warnings.catch_warnings():
-            # Python warns of a `[` in a set of characters, which no `.gitignore` means as a set.
+            # Python warns that a `[` within a set of characters may once begin a nested set. Git knows no such sets.
             warnings.simplefilter("ignore", FutureWarning)
             rules = GitIgnoreSpec.from_lines(map(_spell_out_classes, lines), backend="re2")
     except (ValueError, re.error, re2.error):
@@ -159,6 +160,6 @@ def _compile(lines: list[str]) -> _Spec | None:
 
 def _spell_out_classes(line: str) -> str:
     """Return the line with the characters of named classes, as in `[[:digit:]_]`. An unknown class stays."""
-    if "[:" not in line or len(line) > _MAX_LINE:
+    if "[:" not in line or len(line) > _MAX_LINE_CHARACTERS:
         return line
     return _BRACKETS.sub(lambda part: _CLASS.sub(lambda name: _CLASSES.get(name[1], name[0]), part[0]), line)

@@ -45,7 +45,7 @@ _BREAKING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 class Hit(NamedTuple):
-    """A match: its line number from 1, and the positions of the match and of its lines in `data`."""
+    """A match: its line number from 1. Its lines are `data[start:end]`, and the match itself begins at `match`."""
 
     number: int
     data: bytes
@@ -78,8 +78,8 @@ class Hit(NamedTuple):
         return [_shorten(_decode(line)) for line in self.data[self.end : end].split(b"\n")[1:]]
 
 
-_COUNTED = Hit(0, b"", 0, 0, 0)
-"""Any hit, if hits are only counted."""
+_COUNTED_HIT = Hit(0, b"", 0, 0, 0)
+"""Represents every hit where hits are only counted."""
 
 
 class _Block(NamedTuple):
@@ -112,10 +112,10 @@ Raises FilesError."""
 
 
 class Reader:
-    """The parameters of a search: the query, lines of context, time limit, and the document reader, if documents are
-    searched.
+    """Searches files with one query. Reports `context` lines around each match. `read_document` reads documents; if
+    it is None, they are not searched.
 
-    Raises FilesError for the pattern.
+    Raises FilesError for a bad pattern.
     """
 
     def __init__(
@@ -135,8 +135,8 @@ class Reader:
         self._whole = query.multiline
         self._limit = MAX_WHOLE if query.multiline else BLOCK_BYTES
         self._by_line = matches_by_line(query)
-        self.small = min(SMALL_FILE_BYTES, self._limit)
-        """A file for `candidates` and `hits_in` has fewer bytes than this."""
+        self.small_limit = min(SMALL_FILE_BYTES, self._limit)
+        """Only files of fewer bytes than this are passed to `candidates` and `hits_in`."""
         self._context = context
         self._progress = progress
         self._read_document = read_document
@@ -204,7 +204,7 @@ class Reader:
     def _search_text(self, data: bytes, charset: str = UTF8.name) -> SearchedFile:
         if b"\r" in data:
             data = data.replace(b"\r\n", b"\n")
-        # This suffices for most files, which are small and have no match.
+        # Most files have no match, so they are done here.
         if not self._search(data):
             return NO_HITS
         return SearchedFile(_hits(data, 0, len(data), 1, self._matcher), charset)
@@ -216,7 +216,7 @@ class Reader:
             if matcher.search(block.data, block.start, block.end) is None:
                 continue
             if self._counted_lines is not None and begins_line and ends_line:
-                yield from repeat(_COUNTED, len(self._counted_lines.findall(block.data, block.start, block.end)))
+                yield from repeat(_COUNTED_HIT, len(self._counted_lines.findall(block.data, block.start, block.end)))
                 continue
             first = numbers.first_line_of(block)
             if first is None:
@@ -264,7 +264,7 @@ class _LineNumbers:
         return self._lines + 1 - block.data.count(b"\n", block.start, block.size)
 
     def advance(self, block: _Block) -> None:
-        """Continue after `block`."""
+        """Note that `block` has been searched."""
         if self._descriptor is None:
             self._lines += block.data.count(b"\n", block.start, block.end)
 
@@ -314,22 +314,24 @@ def _convert_line_endings(data: bytes, read: Callable[[], bytes]) -> tuple[bytes
 
 
 def _blocks(read: Callable[[], bytes], position: Callable[[], int], data: bytes, context: int) -> Iterator[_Block]:
+    """Yield the blocks of a file that begins with `data`. `read` returns the next bytes, b"" at the end; `position`
+    is the position in the file up to which it has read."""
     # All blocks use the same memory: the system takes longer to provide new memory than the engine to search it.
     buffer, size, start = bytearray(3 * BLOCK_BYTES), len(data), 0
     buffer[:size] = data
     while True:
-        whole = last = buffer.rfind(b"\n", start, size) + 1
+        after_lines = last = buffer.rfind(b"\n", start, size) + 1
         for _ in range(context):
             last = buffer.rfind(b"\n", start, max(last - 1, start)) + 1
-        end = last or whole or size
+        end = last or after_lines or size
         keep = start_of_lines(buffer, end, context)
         if end - keep > BLOCK_BYTES:
             keep = end
-        at = position()
+        read_position = position()
         data = read()
-        # An expression may look at what follows its match.
+        # An expression may look at what follows its match, so no old bytes of the buffer may follow the last line.
         text = buffer if data and end < size else bytes(memoryview(buffer)[:size])
-        yield _Block(text, start, end if data else size, at, size)
+        yield _Block(text, start, end if data else size, read_position, size)
         if not data:
             return
         buffer[: size - keep] = buffer[keep:size]

@@ -21,7 +21,7 @@ from shared.program.files.entries import Place, etag_of, kind_of, list_entries
 from shared.text import display_name, format_count
 
 _OVERHEAD_BYTES = 10
-"""Size in bytes of the rest of an entry's line."""
+"""Size in bytes of an entry's line without its name and size."""
 _FILE_SCHEME = "file:///"
 
 
@@ -97,7 +97,7 @@ def page_of(
     by_size: bool = False,
     names_only: bool = False,
 ) -> Listing:
-    """Return a page of these entries of the directory at `place`, which is open, like `list_directory`."""
+    """Return a page of `children`, the entries of the directory at `place`, which is open, like `list_directory`."""
     after = None if page.cursor is None else decode_cursor(page.cursor)
     denied = {entry.name for entry in children if rooted.roots.denies(place.child(entry.name))}
     rest = children

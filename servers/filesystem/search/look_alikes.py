@@ -19,7 +19,7 @@ MAX_NAMES = 10_000
 """Maximum number of names in a directory that are compared."""
 _MAX_SHOWN = 3
 """Maximum number of names or paths that are suggested."""
-_MARKS = str.maketrans(
+_PLAIN_MARKS = str.maketrans(
     {
         **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u02bc`\u00b4", "'"),
         **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb", '"'),
@@ -35,8 +35,8 @@ def look_alike(name: str) -> str:
     """
     from unicodedata import normalize
 
-    folded = normalize("NFKC", normalize("NFKC", name.translate(_MARKS)).casefold())
-    return " ".join(re.sub(_INVISIBLE, "", folded).translate(_MARKS).split())
+    folded = normalize("NFKC", normalize("NFKC", name.translate(_PLAIN_MARKS)).casefold())
+    return " ".join(re.sub(_INVISIBLE, "", folded).translate(_PLAIN_MARKS).split())
 
 
 def suggest_path(rooted: RootedFiles, place: Place) -> str:
@@ -71,9 +71,8 @@ def _nearest(rooted: RootedFiles, directory: Place, name: str, names: Sequence[s
     folded = {look_alike(other): other for other in reversed(names)}
     nearest = get_close_matches(look_alike(name), folded, _MAX_SHOWN)
     if len(folded) < len(names) and len(nearest) == 1:
-        # They look alike, so only their URIs tell them apart.
-        return (
-            f"Did you mean one of {', '.join(rooted.roots.uri(directory.child(alt)) for alt in names[:_MAX_SHOWN])}?"
-        )
-    shown = ", ".join(quote_name(folded[alt]) for alt in nearest)
+        # These names look alike, so only their URIs tell them apart.
+        uris = ", ".join(rooted.roots.uri(directory.child(other)) for other in names[:_MAX_SHOWN])
+        return f"Did you mean one of {uris}?"
+    shown = ", ".join(quote_name(folded[other]) for other in nearest)
     return f"The nearest names there: {shown}." if shown else ""

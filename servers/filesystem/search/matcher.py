@@ -15,14 +15,14 @@ from shared.text import quote_name
 
 _EACH_LINE = b"(?m)"
 """Makes `^` and `$` match at each line."""
-_NOTHING = r"[^\x00-\x{10ffff}]"
+_MATCH_NOTHING = r"[^\x00-\x{10ffff}]"
 """Matches no text."""
 MAX_LENGTH = 4_096
 """Maximum length of a pattern, in characters."""
 _SPECIAL = frozenset(r"\.^$|?*+()[]{}")
-_OF_TEXT = re.compile(r"\\[AzC]|\(\?")
+_WHOLE_TEXT_SYNTAX = re.compile(r"\\[AzC]|\(\?")
 """Syntax that may match only at the ends of a text, or may match any byte; and groups, which can set such a mode."""
-_NOT_LITERAL = re.compile(r"\\[^dDwWsSbB\W]|\\$|\(\?|[{|]")
+_UNREAD_SYNTAX = re.compile(r"\\[^dDwWsSbB\W]|\\$|\(\?|[{|]")
 """Syntax that `_required_text` does not read: escapes for single characters, modes, counts and alternatives."""
 _PART = re.compile(
     r"(?P<skipped>\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\]|\\[dDwWsSbB]|[.^$])|\\(?P<escaped>.)|(?P<special>[()*?+])|.",
@@ -32,10 +32,10 @@ _PART = re.compile(
 _MAX_MISSES = 8
 """Number of places without a match after which a text is searched without a filter."""
 _MIN_PART_BYTES = 3
-"""Number of bytes from the rarest byte of a text to its end."""
+"""Minimum number of bytes from the byte that is chosen as the rarest one to the end of the text."""
 _NEAR_BYTES = 4_096
 """Number of bytes that are searched without the engine first."""
-_COMMON = b" etaoinsrhldcumpfgwyb\"',.:-_/0123456789kv=()"
+_COMMON_BYTES = b" etaoinsrhldcumpfgwyb\"',.:-_/0123456789kv=()"
 """The most common bytes of texts, logs and code, the most common one first."""
 _LINE_END = re.compile(r"\n|(?<!\\)(?:\\\\)*\\n")
 
@@ -89,11 +89,11 @@ class _RarestByteMatcher:
 
     def __init__(self, text: bytes, engine: Any) -> None:
         self._text = text
-        # The part must not begin within a character, and a short one is in too many places.
+        # The part from the rarest byte on must not begin within a character. A short part occurs in too many places.
         starts = [
             i for i, byte in enumerate(text) if byte & 0xC0 != 0x80 and i <= max(len(text) - _MIN_PART_BYTES, 0)
         ]
-        self._skipped = max(starts, key=lambda index: _COMMON.find(text[index]) % (len(_COMMON) + 1))
+        self._skipped = max(starts, key=lambda index: _COMMON_BYTES.find(text[index]) % (len(_COMMON_BYTES) + 1))
         options = engine.Options()
         options.literal = options.never_capture = True
         self._rest: Matcher = engine.compile(text[self._skipped :], options)
@@ -101,7 +101,7 @@ class _RarestByteMatcher:
 
     def search(self, text: bytes | bytearray, pos: int = 0, endpos: int | None = None) -> RegexMatch | None:
         end = len(text) if endpos is None else endpos
-        # A call of the engine takes as long as this, if there is a match nearby.
+        # Searching these bytes takes no longer than a call of the engine, which a match in them makes unnecessary.
         limit = min(pos + _NEAR_BYTES, end)
         begin = text.find(self._text, pos, limit)
         if begin < 0 and limit < end:
@@ -121,8 +121,8 @@ class _RarestByteMatcher:
 
 
 class _FilteredMatcher:
-    """The matcher for an expression, which is tried only in lines with a text, until this has been in vain too
-    often."""
+    """The matcher for an expression. It tries the expression only in lines that contain a text, until too many of
+    these lines did not match."""
 
     def __init__(self, text: Matcher, expression: Matcher) -> None:
         self._text = text
@@ -158,7 +158,7 @@ def compile_query(query: Query) -> Matcher:
         encoded = pattern.encode()
     except UnicodeEncodeError:
         raise _bad_pattern(pattern, "contains characters that text can't have") from None
-    return _PlainMatcher(encoded) if _is_plain(query) else _regex(query, encoded)
+    return _PlainMatcher(encoded) if _is_plain(query) else _compile_regex(query, encoded)
 
 
 def _is_plain(query: Query) -> bool:
@@ -194,7 +194,7 @@ def _required_text(query: Query) -> str:
         return ""
     if query.literal:
         return pattern
-    if _NOT_LITERAL.search(pattern):
+    if _UNREAD_SYNTAX.search(pattern):
         return ""
     texts, depth = [""], 0
     for part in _PART.finditer(pattern):
@@ -211,10 +211,10 @@ def _required_text(query: Query) -> str:
 
 def matches_by_line(query: Query) -> bool:
     """Return True if a match in a line depends only on that line and its line ending, not on the rest of the text."""
-    return not query.multiline and (query.literal or _OF_TEXT.search(query.pattern) is None)
+    return not query.multiline and (query.literal or _WHOLE_TEXT_SYNTAX.search(query.pattern) is None)
 
 
-def _regex(query: Query, pattern: bytes) -> Matcher:
+def _compile_regex(query: Query, pattern: bytes) -> Matcher:
     try:
         import re2
     except ImportError:
@@ -245,7 +245,7 @@ def compile_any(expressions: Sequence[str]) -> Matcher | None:
     options.never_nl = options.never_capture = True
     options.log_errors = False
     try:
-        matcher: Matcher = re2.compile(_EACH_LINE + ("|".join(expressions) or _NOTHING).encode(), options)
+        matcher: Matcher = re2.compile(_EACH_LINE + ("|".join(expressions) or _MATCH_NOTHING).encode(), options)
     except re2.error:
         return None
     re2.purge()

@@ -1,4 +1,5 @@
-"""The space left in a result. Items that don't fit are left for the next page, so that the call does not fail.
+"""Pages of results, and the space left on a page. Items that don't fit are left for the next page, so that the call
+does not fail.
 
 The position where a listing or a search stopped is an opaque string, which a caller passes back to continue there. It
 contains a name rather than a number, so entries added or removed before it shift nothing, and every entry that exists
@@ -28,9 +29,9 @@ class ByteBudget:
         self._left = max_bytes
         self._empty = True
 
-    def take(self, more: int, *texts: str) -> bool:
-        """Use up `more` bytes and the bytes of `texts`, and return True if they fit. Otherwise use up nothing."""
-        cost = more + sum(json_size(text) + len('""') for text in texts)
+    def take(self, overhead: int, *texts: str) -> bool:
+        """Use up `overhead` bytes and the bytes of `texts`, and return True if they fit. Otherwise use up nothing."""
+        cost = overhead + sum(json_size(text) + len('""') for text in texts)
         # The first item always fits, so that no page is empty.
         if cost > self._left and not self._empty:
             return False

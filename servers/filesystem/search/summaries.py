@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # a listing does not load the search
     from .tree import Tree, TreeNode
 
 _EXPRESSION = re.compile(r"^\^|\\|\||\$$")
+"""Syntax of regular expressions that no glob contains."""
 _BACKSLASHES = re.compile(r"(?!.*(?:\.[*+]|\\[.dws]\b|[\^$|])).*[\w*]\\[\w*]")
 """Windows separators in a pattern, if it does not look like a regular expression."""
 _WILDCARD = re.compile(r"[*?\[{]")
@@ -122,12 +123,12 @@ def _format_file(file: "FileMatches") -> list[str]:
     # Each line is shown once, and a match is never repeated as the context of another.
     marks_and_texts: dict[int, tuple[str, str]] = {}
     for match in file["matches"]:
-        own = match["text"].split("\n")
+        match_lines = match["text"].split("\n")
         before, after = match.get("before", []), match.get("after", [])
-        for number, text in enumerate([*before, *own, *after], match["line"] - len(before)):
-            is_own = 0 <= number - match["line"] < len(own)
-            if is_own or number not in marks_and_texts:
-                marks_and_texts[number] = (":" if is_own else "-", text)
+        for number, text in enumerate([*before, *match_lines, *after], match["line"] - len(before)):
+            is_match = 0 <= number - match["line"] < len(match_lines)
+            if is_match or number not in marks_and_texts:
+                marks_and_texts[number] = (":" if is_match else "-", text)
     lines: list[str] = []
     last = 0
     for number, (mark, text) in sorted(marks_and_texts.items()):

@@ -87,7 +87,7 @@ def directory_tree(
 
 
 class _TreeReader:
-    """Reads a tree level by level within its limits, of which it counts what is used."""
+    """Reads a tree level by level, and counts entries and bytes to stay within its limits."""
 
     def __init__(self, opened: Descent, exclude: Glob, limits: Limits, progress: SearchProgress) -> None:
         self._descent = opened

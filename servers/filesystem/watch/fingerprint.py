@@ -2,8 +2,8 @@
 
 Only content counts: small files are compared by hash, larger ones by size, time and inode, directories by the names
 and kinds of their entries, and unreadable places by the reason. So a chmod, a touch, or a replacement with the same
-bytes is not a change. A file whose stamp is unchanged is not read again, unless the stamp is so recent that a second
-write could have left it the same.
+bytes is not a change. A file whose stamp (device, inode, size and times) is unchanged is not read again, unless its
+times are so recent that a second write could have left the stamp the same.
 """
 
 import hashlib
@@ -28,7 +28,8 @@ seconds."""
 class Fingerprint(NamedTuple):
     """The result of checking a place. If two have the same `content`, nothing has changed.
 
-    `trail` contains every path looked up on the way; `directory` is the path of the place if it is a directory.
+    `trail` contains every path looked up on the way; `directory` is the path of the place if it is a directory;
+    `checked_at` is the time at which the content was read, in nanoseconds since 1970.
     """
 
     content: bytes
@@ -41,7 +42,7 @@ class Fingerprint(NamedTuple):
 def take_fingerprint(rooted: RootedFiles, place: Place, last: Fingerprint | None = None) -> Fingerprint:
     """Check `place`. The `last` result may save reading the file again."""
     now = time.time_ns()
-    # Before the content: a later change of the path is detected by the next check.
+    # The trail is read before the content, so the next check detects a change of the path that comes between.
     trail = trail_of(rooted, place)
     try:
         status = rooted.stat(place)

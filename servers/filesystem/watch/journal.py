@@ -126,9 +126,9 @@ class Journal:
         """Stop watching once there has been no reader for a while. Runs until cancelled."""
         while True:
             await self._begun.wait()
-            rest = self._used_at + self._idle - time.monotonic()
-            if rest > 0:
-                await anyio.sleep(rest)
+            remaining = self._used_at + self._idle - time.monotonic()
+            if remaining > 0:
+                await anyio.sleep(remaining)
             else:
                 self._unwatch()
                 self._trees = []
@@ -142,7 +142,7 @@ class Journal:
         Without a cursor, return only a new cursor. Raises FilesError with code `bad_cursor`, and `too_many`.
         """
         await self._begin()
-        # Notices of this server's own writes may come later.
+        # The system may report this server's own writes later, so their places are checked now.
         places, self._written_places = self._written_places, []
         if places != []:  # None is everything: there were too many to remember
             for tree in self._trees:
@@ -178,7 +178,8 @@ class Journal:
             paths = self._roots.paths
             outer = [number for number, path in enumerate(paths) if not any(other in path.parents for other in paths)]
             with ExitStack() as on_failure:
-                # After a cancellation between two roots, the next call would treat the first as new.
+                # If this is cancelled between two roots, the first one must not stay watched: the next call begins
+                # with it again.
                 on_failure.callback(self._unwatch)
                 trees: list[Tree] = []
                 for number in outer:
@@ -197,7 +198,7 @@ class Journal:
         if len(events) <= STEP_PLACES:
             complete(steps)
             return
-        # A read that is cancelled halfway has taken these events from the tree.
+        # The events have been taken from the tree, so they would be lost if the caller were cancelled halfway.
         with anyio.CancelScope(shield=True):
             await run_in_turns(steps)
 
@@ -228,7 +229,8 @@ class Journal:
         latest: dict[str, str] = {}
         skipped = number - (self._last - len(self._entries))
         for entry in islice(self._entries, skipped, None):
-            # A reader that gets a creation or a change does not need a later change of the same path.
+            # A client that is told of a creation or modification need not be told of later modifications of that
+            # path.
             is_repeated = entry.kind == "modified" and latest.get(entry.path, "deleted") != "deleted"
             if not is_repeated and selection.includes(entry.path):
                 if len(entries) == page.limit or not budget.take(_OVERHEAD_BYTES, _display(entry.path)):
@@ -239,7 +241,7 @@ class Journal:
         return entries, number
 
     def _changes(self, entries: list[_Entry], number: int, overflow: bool = False) -> Changes:
-        changes = tuple(Change(kind, _display(path), at) for kind, path, at in entries)
+        changes = tuple(Change(kind, _display(path), time_) for kind, path, time_ in entries)
         is_partial = any(tree.full for tree in self._trees)
         return Changes(changes, f"{self._run}-{number}", bool(entries) and number < self._last, overflow, is_partial)
 

@@ -1,9 +1,9 @@
 """The pace at which watched targets are checked, and the threads that check them.
 
-The pace: the first notice after a quiet time is acted upon at once. Notices that follow it closely are collected
-until no more come for a moment, but only for a limited time, so that a target that changes constantly is still
-reported, at a bounded rate and with its last change. Each target has its own pace, so a busy target does not delay
-the others.
+A notice is the operating system's report of a change of a name in a watched directory. The first notice after a quiet
+time is acted upon at once. Notices that follow it closely are collected until no more come for a moment, but only for
+a limited time, so that a target that changes constantly is still reported, at a bounded rate and with its last
+change. Each target has its own pace, so a busy target does not delay the others.
 
 The watcher's threads have their own limits, so that watching takes no threads from calls. Threads for remote file
 systems are limited separately, so that one that does not respond delays only its own targets.

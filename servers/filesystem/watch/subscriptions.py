@@ -45,7 +45,7 @@ def split_glob(uri: str) -> tuple[str, str] | None:
         pattern = os.fsdecode(unquote_to_bytes(uri[start:]))
     except UnicodeError:
         raise FilesError("bad_pattern", uri, "the URI contains characters that no file name can have") from None
-    # A pattern with a slash begins here; without one it would match names at any depth.
+    # A pattern with a slash is anchored at the directory; one without would match names at any depth.
     return uri[:start], f"./{pattern}"
 
 
@@ -70,7 +70,7 @@ class GlobTrees:
         glob, patterns = Glob([pattern]), reachable_patterns(pattern)
         await self._watcher.run_in_thread(rooted.roots.outer(place), _require_inside, rooted, place)
         tree_key = (rooted.roots.mark, place.root_index, place.parts, patterns)
-        # A second caller waits for the first caller's initial check.
+        # The lock makes a second caller wait for the initial check that the first caller has begun.
         async with self._locks.setdefault(tree_key, anyio.Lock()):
             if tree_key not in self._trees:
                 await self._watch_tree(tree_key, place, patterns, rooted, owner)
@@ -129,7 +129,7 @@ def _require_inside(rooted: RootedFiles, place: Place) -> None:
 
 
 class Readers:
-    """The globs below the directory at `start`, each under its key."""
+    """The keys that are notified of changes in one tree, which begins at `start`, each with its glob."""
 
     def __init__(self, start: Parts) -> None:
         self._start = len(start)
@@ -170,7 +170,8 @@ def _matches(glob: Glob, parents: Parts, names: Iterable[str]) -> bool:
 class Listings:
     """Notifies clients that are limited to parts of the roots when the entries of these parts change.
 
-    Clients don't announce that they have lost interest, so only the most recently listed parts are watched."""
+    Clients don't announce that they no longer need these notifications, so only the most recently listed parts are
+    watched."""
 
     def __init__(self, watcher: Watcher) -> None:
         self._watcher = watcher

@@ -5,7 +5,7 @@ limit also bounds the cost of a check. The mark of a file changes with its size,
 a directory never changes, since changes to its entries are reported separately. So a chmod does not count as a
 change, but a touch does. Links are followed only on the way to the directory itself. Directories in which tools keep
 their own files, such as `.git`, are left out, as in watchfiles' defaults, unless the tree is inside one; so are
-denied entries, and the temporary names of our own writes: a directory is deleted under such a name.
+denied entries, and the temporary names of our own writes, which a directory has while it is being deleted.
 
 A check of the paths from notices examines only these entries; a full check reads every directory.
 """
@@ -169,7 +169,7 @@ class Tree:
             self._forget(parts)
             return []
         if self._scanned > MAX_SCANNED:
-            # If only half of a directory were read, the other half would look deleted.
+            # The entries that were not read would look deleted, so none of this directory are compared.
             self.full = True
             return []
         directory = self._known.get(parts)

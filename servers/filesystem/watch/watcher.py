@@ -2,8 +2,8 @@
 
 The watch is never on a file itself but on every directory on the way to it, from the root down and through links. So
 it does not matter how a change is made: by a write, by a rename over the file, by deletion and creation, by a new or
-replaced parent directory, or by a link that points elsewhere. A notice about a name on the way only causes a check,
-which decides whether there is a change to report (see `fingerprint` and `tree`).
+replaced parent directory, or by a link that points elsewhere. A notice, the system's report of a change of a name on
+the way, only causes a check, which decides whether there is a change to report (see `fingerprint` and `tree`).
 
 Nothing is lost between watches: the initial check comes first, and everything is checked again after each new
 operating system watch. Notices may still get lost in a full system queue, or in watchfiles, which drops those that
@@ -40,7 +40,7 @@ MAX_WATCHED = 10_000
 """Maximum number of targets watched at once."""
 
 LISTING_PACE = Pace(quiet=0.1, longest=1.0, leading=False)
-"""Many new files change a listing only once, so the check waits until all of them have arrived."""
+"""If many files are created one after another, the listing is checked once, when all of them are there."""
 
 _SWEEP_SECONDS = 5.0
 """Seconds between checks of everything, since notices may get lost."""
@@ -116,10 +116,10 @@ class Watcher:
         """
         if key in self._watched:
             return
-        spot = await self._check_new_place(place, rooted)
+        watched_place = await self._check_new_place(place, rooted)
         # Nothing is awaited between this and the count of subscribers, so a concurrent end of the key's last
         # subscription comes entirely before or after.
-        self._add(key, spot, lambda: self._changed(key), Pace())
+        self._add(key, watched_place, lambda: self._changed(key), Pace())
 
     async def watch_tree(
         self,
@@ -167,8 +167,8 @@ class Watcher:
     async def watch_listing(self, key: str, callback: Callback, rooted: RootedFiles | None = None) -> None:
         """Call `callback` when an entry of a root directory appears, disappears or is renamed."""
         for index, path in enumerate((rooted or self._rooted).roots.paths):
-            spot = await self._check_new_place(Place(index, (), str(path)), rooted)
-            self._add((key, index), spot, callback, LISTING_PACE)
+            watched_place = await self._check_new_place(Place(index, (), str(path)), rooted)
+            self._add((key, index), watched_place, callback, LISTING_PACE)
 
     async def run(self) -> None:
         """Watch until cancelled."""
@@ -188,27 +188,27 @@ class Watcher:
     async def _run_remote(self) -> None:
         while True:
             await self._has_remote_targets.wait()
-            begun = time.monotonic()
+            started_at = time.monotonic()
             for watched in self._targets(remote=True):
-                watched.schedule(begun)
+                watched.schedule(started_at)
             await self._check_and_notify(remote=True)
             self._close_ended()
             if not self._targets(remote=True):
                 self._has_remote_targets = anyio.Event()
                 self.on_polling(self.is_polling)
             # Checks take at most a tenth of a slow file system's time.
-            await anyio.sleep(max(_POLL_SECONDS, 10 * (time.monotonic() - begun)))
+            await anyio.sleep(max(_POLL_SECONDS, 10 * (time.monotonic() - started_at)))
 
     def _targets(self, remote: bool) -> list[WatchedTarget]:
         return [watched for watched in self._watched.values() if watched.remote == remote]
 
     async def _check_new_place(self, place: Place, rooted: RootedFiles | None) -> WatchedPlace:
         rooted = rooted or self._rooted
-        spot = WatchedPlace(rooted, place)
-        await self._check(spot)
-        if spot.is_outside:
+        watched_place = WatchedPlace(rooted, place)
+        await self._check(watched_place)
+        if watched_place.is_outside:
             raise rooted.roots.outside_error(place.path)
-        return spot
+        return watched_place
 
     async def _check(self, target: Target) -> None:
         await self.run_in_thread(target.place, target.check, None)
@@ -229,7 +229,7 @@ class Watcher:
         if watched.remote:
             self.on_polling(True)
         (self._has_remote_targets if watched.remote else self._has_local_targets).set()
-        # It has missed the notices since the check.
+        # Notices that came after its first check did not reach the target, so it is checked again.
         now = time.monotonic()
         if self._directories and self._directories.issuperset(_directories(target)):
             # A check of everything for each of thousands of files in one directory would take minutes.
@@ -246,7 +246,7 @@ class Watcher:
             self._stop.set()
 
     def _close_ended(self) -> None:
-        # A check of these is in progress: they are closed later.
+        # Targets whose check is in progress are closed later.
         busy = [watched for watched in self._ended_targets if watched.busy]
         for watched in self._ended_targets:
             if not watched.busy:
@@ -258,7 +258,7 @@ class Watcher:
         while self._targets(remote=False):
             # Created before the check, so that later changes of the set end the wait below.
             self._stop = threading.Event()
-            begun = time.monotonic()
+            started_at = time.monotonic()
             self._schedule_checks(noticed)
             await self._check_and_notify(remote=False)
             self._close_ended()
@@ -276,9 +276,9 @@ class Watcher:
                     continue
                 if self._notices.has_no_watch and not had_no_watch:
                     self._sweep_at = min(self._sweep_at, time.monotonic() + _POLL_SECONDS)
-            dues = [watched.due for watched in self._targets(remote=False) if watched.due is not None]
+            due_times = [watched.due for watched in self._targets(remote=False) if watched.due is not None]
             now = time.monotonic()
-            seconds, duration = max(0.0, min([*dues, self._sweep_at]) - now), now - begun
+            seconds, duration = max(0.0, min([*due_times, self._sweep_at]) - now), now - started_at
             noticed = await self._threads.wait(self._notices.wait, self._stop, seconds)
             if noticed:
                 # A continuous stream of notices must not cause continuous checks of everything.
@@ -304,23 +304,23 @@ class Watcher:
                 watched.notice(now, path)
 
     async def _check_and_notify(self, remote: bool) -> None:
-        begun = time.monotonic()
-        every = ((key, item) for key, item in self._watched.items() if item.remote == remote)
-        due = [(key, item) for key, item in every if item.due is not None and item.due <= begun]
+        started_at = time.monotonic()
+        targets = ((key, item) for key, item in self._watched.items() if item.remote == remote)
+        due = [(key, item) for key, item in targets if item.due is not None and item.due <= started_at]
         if not due:
             return
-        looks = [partial(check_target, watched.target, watched.begin_check(begun)) for _, watched in due]
+        checks = [partial(check_target, watched.target, watched.begin_check(started_at)) for _, watched in due]
         for _, watched in due:
             watched.busy = True
-        results = await self._threads.run(lambda: [check() for check in looks], remote=remote)
+        results = await self._threads.run(lambda: [check() for check in checks], remote=remote)
         for _, watched in due:
             watched.busy = False
         if not remote:
             now = time.monotonic()
-            self._paused_until = max(self._paused_until, now + 19 * (now - begun))
+            self._paused_until = max(self._paused_until, now + 19 * (now - started_at))
             self._sweep_at = max(self._sweep_at, self._paused_until)
-        for (key, watched), (changed, moved) in zip(due, results, strict=True):
-            self._is_stale |= moved and not remote
+        for (key, watched), (changed, has_new_paths) in zip(due, results, strict=True):
+            self._is_stale |= has_new_paths and not remote
             # An earlier callback may have stopped this watch.
             if changed and self._watched.get(key) is watched:
                 await watched.callback()
