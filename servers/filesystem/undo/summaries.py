@@ -14,7 +14,7 @@ from servers.filesystem.history.states import State, digest_of
 from servers.filesystem.read.charsets import decode
 from servers.filesystem.undo.undoing import open_journal, visible_changes
 from shared.program.files.entries import read_bytes
-from shared.text import display_name
+from shared.text import display_name, format_count
 
 _MAX_FILES = 20
 """Maximum number of files of one change whose diffs are shown."""
@@ -49,7 +49,7 @@ def summaries(history: History, rooted: RootedFiles, limit: int, budget: int) ->
             if step.destination is None and "file" in (step.before.kind, step.after.kind)
         ]
         if len(steps) > _MAX_FILES:
-            parts.append(f"[{len(steps) - _MAX_FILES:,} more entries]\n")
+            parts.append(f"[{format_count(len(steps) - _MAX_FILES, 'more entry', 'more entries')}]\n")
         shown.append(Summary(change, "".join(parts)))
         size += len(shown[-1].diff)
     return shown, len(changes) - len(shown)

@@ -3,7 +3,7 @@
 from servers.common.sql.texts import shorten
 from servers.postgres.engine.link import Ask
 from servers.postgres.health.lines import format_share
-from shared.text import join_lines
+from shared.text import format_count, join_lines
 
 _MAX_ROWS = 10
 """Maximum number of statements in each list."""
@@ -56,7 +56,8 @@ async def list_slow_statements(ask: Ask) -> list[str]:
         for number, query, calls, rows_given, total, mean, hit, read, written, share in await ask(statistics_query):
             spilled = f", {written} temporary pages" if written else ""
             lines.append(
-                f"  {total:.0f} ms in {calls} calls ({100 * (share or 0):.1f} % of all, {mean:.2f} ms each), "
+                f"  {total:.0f} ms in {format_count(calls, 'call')} ({100 * (share or 0):.1f} % of all, "
+                f"{mean:.2f} ms each), "
                 f"{rows_given / max(calls, 1):.1f} rows each, {format_share(hit, hit + read)} from memory{spilled} "
                 f"(queryid {number}): {shorten(join_lines(query), _MAX_STATEMENT_LENGTH)}"
             )

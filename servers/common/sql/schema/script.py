@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from servers.common.sql.texts import fence
+from shared.text import format_count
 
 
 def join_statements(statements: Sequence[str], max_bytes: int) -> str:
@@ -12,7 +13,7 @@ def join_statements(statements: Sequence[str], max_bytes: int) -> str:
     for statement in statements:
         max_bytes -= len(statement.encode()) + len("\n\n")
         if max_bytes < 0:
-            fitting.append(f"-- {len(statements) - len(fitting)} more statements did not fit")
+            fitting.append(f"-- {format_count(len(statements) - len(fitting), 'more statement')} did not fit")
             break
         fitting.append(statement)
     # The marks around the data are written as comments, so that the text can be run.

@@ -162,7 +162,7 @@ async def test_slow_statements_are_listed_by_total_time_and_time_per_call(databa
         lines = await list_slow_statements(ask)
     assert [line for line in lines if not line.startswith(" ")] == ["by total time:", "by time per call:"]
     matching = [line for line in lines if "FROM customer, product WHERE customer.id = $1" in line]
-    assert " in 1 calls (" in matching[0]
+    assert " in 1 call (" in matching[0]
     assert ", 1.0 rows each, " in matching[0]
 
 
