@@ -1,4 +1,4 @@
-"""The files of one running server: the directories of its tools, and the watch for changes."""
+"""The files of one running server: its allowed directories, and everything that reads, watches and records them."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -42,8 +42,8 @@ class Turn(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Files:
-    """The allowed directories, which are open, the watch for their changes, and the maximum size in bytes of a read's
-    text."""
+    """The allowed directories, which are open, and everything that reads, watches and records them. `max_read` is the
+    maximum size, in bytes of JSON, of the text that one read returns."""
 
     rooted: RootedFiles
     small: SmallFiles
@@ -81,8 +81,8 @@ class Files:
             self.journal.add_write(self.rooted.roots.outer(place))
 
     async def report_all_changes(self, places: Sequence[Place]) -> None:
-        """Report changes at many places like `report_changes`, with turns for other work in between. If the caller is
-        cancelled, all are reported before."""
+        """Report changes at many places like `report_changes`, with turns for other work in between. All are
+        reported even if the caller is cancelled."""
 
         def steps() -> Steps[None]:
             for start in range(0, len(places), STEP_PLACES):
@@ -99,8 +99,8 @@ class Files:
     def is_listed(self, uri: str) -> bool:
         """Return True if a `file:` URI is directly in an allowed directory, and is therefore listed as a resource."""
         roots = self.rooted.roots
-        above = uri.rpartition("/")[0]
-        return any(roots.uri(Place(index, (), "")).rstrip("/") == above for index in range(len(roots.paths)))
+        parent_uri = uri.rpartition("/")[0]
+        return any(roots.uri(Place(index, (), "")).rstrip("/") == parent_uri for index in range(len(roots.paths)))
 
     def key(self, uri: str) -> str:
         """Return the key for notifications about `uri` to the clients of these directories."""
@@ -143,16 +143,16 @@ class Files:
 
     async def read_any_text(self, place: Place, budget: int, turn: Turn, part: Part = WHOLE) -> TextRead:
         """Return part of the text at `place`; documents are converted to Markdown. Raises FilesError."""
-        is_called = part.encoding is None and has_document_name(place.path)
-        if not (is_called or is_document_part(part)):
+        has_name = part.encoding is None and has_document_name(place.path)
+        if not (has_name or is_document_part(part)):
             try:
                 return await self.read_text(place, budget, turn, part)
             except FilesError as error:
                 if error.code != "not_text" or part.encoding is not None:
                     raise
-                no_text = error
+                not_text_error = error
         else:
-            no_text = None
+            not_text_error = None
         start = await self.read_bytes(place, SIGNATURE_BYTES, turn, 0)
         if may_be_document(start.data) or is_document_part(part):
             if start.size > MAX_BYTES:
@@ -164,8 +164,8 @@ class Files:
 
             text = await self.documents.text(body, start.etag, place.path, selected_pages(part, place.path))
             return part_of_document(text, start.etag, place.path, budget, part)
-        if no_text is not None:
-            raise no_text
+        if not_text_error is not None:
+            raise not_text_error
         return await self.read_text(place, budget, turn, part)
 
     async def read_bytes(
@@ -203,7 +203,7 @@ async def open_files(
 
     rooted = RootedFiles(Roots(paths, writable, denylist))
     mounts = Mounts(rooted.roots.paths)
-    # Without a mount table, local directories can't be recognized, so notices from the system are trusted.
+    # Without a mount table, local directories can't be recognized, so all of them count as local.
     is_local = mounts.is_local if mounts.is_known else lambda _: True
     watcher = Watcher(rooted, report, (lambda _: False) if poll else is_local)
     journal, documents = Journal(rooted, watcher), Documents()

@@ -68,10 +68,10 @@ async def _open(opening: Opening) -> AsyncIterator[Files]:
     unknown = sorted(name for name in settings.disable_tool if name not in tools)
     if unknown:
         raise ValueError(f"--disable-tool: there is no tool {unknown[0]!r}")
-    names = {tool.name for tool in tools.all()}
+    all_names = {tool.name for tool in tools.all()}
     for name in settings.disable_tool:
         tools.remove(name)
-    not_offered = frozenset(names - {tool.name for tool in tools.find_offered(settings)})
+    not_offered = frozenset(all_names - {tool.name for tool in tools.find_offered(settings)})
     if settings.client_roots:
         narrow_to_roots(opening, _narrow)
     async with open_files(
@@ -97,7 +97,7 @@ def _affected_uris(files: Files, changes: Changes, change: Change) -> Sequence[s
     uri = change.uri or ""
     if change.kind != "written":
         return (uri,)
-    # A write by another replica may cause no notice on this machine.
+    # This machine's system may not report a change that another replica made.
     if files.is_listed(uri):
         changes.receive(Change("resources"))
     return files.affected_keys(uri)

@@ -107,7 +107,7 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _is_installed(self) -> Self:
-        # They are imported only when first used, when this error would come too late.
+        # The libraries are imported only when first used. An error would come too late then.
         if any(
             find_spec(library) is None
             for library in ("chardet", "content_types", "filelock", "pathspec", "re2", "watchfiles")

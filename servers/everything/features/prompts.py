@@ -1,4 +1,5 @@
-"""Prompts: plain, with completed arguments, with a resource or a picture inside, and one that asks back."""
+"""Prompts: plain, with completed arguments, with a resource or a picture inside, and one that asks the user a
+question."""
 
 from typing import Annotated, Any
 
@@ -63,11 +64,11 @@ async def test_input_required_result_prompt(ctx: Ctx) -> str:
     return f"Answer in this context: {answer.data.context}" if answer.data is not None else "Answer as you like."
 
 
-def _complete(name: str) -> None:
+def _add_completion(name: str) -> None:
     @features.completes("prompt", "test_prompt_with_arguments", name)
-    async def complete(_ctx: object, typed: str, _settled: object) -> list[str]:
+    async def complete(_ctx: object, typed: str, _other_arguments: object) -> list[str]:
         return [value for value in ARGUMENTS[name] if value.startswith(typed)]
 
 
 for _name in ARGUMENTS:
-    _complete(_name)
+    _add_completion(_name)

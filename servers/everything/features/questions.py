@@ -1,8 +1,8 @@
-"""Calls during which the server asks back: forms, pages to visit, completions, roots.
+"""Calls during which the server asks the client something: elicitation by form or URL, sampling, and roots.
 
-They work in every version that has the question: as a request to the client, or as an `input_required` result. The
-tools in `rounds` show the latter, which may take several rounds (2026-07-28): keys, states, and several questions at
-once or one after another.
+They work in every protocol version that has such questions. The server sends them as requests to the client or, in
+2026-07-28, in an `input_required` result. The tools in `rounds` show what is special about these results: keys,
+states, and several questions at once or one after another.
 """
 
 from typing import Any
@@ -106,7 +106,7 @@ async def show_roots(ctx: Ctx) -> list[str]:
     return [root.uri for root in await ctx.roots()]
 
 
-# Rounds
+# Tools that show `input_required` results (2026-07-28)
 
 
 @rounds.tool(title="One question", read_only=True)
@@ -168,11 +168,11 @@ async def test_input_required_result_tampered_state(ctx: Ctx) -> str:
 @rounds.tool(title="What the client can do", read_only=True)
 async def test_input_required_result_capabilities(ctx: Ctx) -> str:
     """Ask only for what the client supports: a form, a completion, its roots, or nothing."""
-    possible: dict[tuple[str, ...], tuple[str, Question]] = {
+    questions_by_capability: dict[tuple[str, ...], tuple[str, Question]] = {
         ("elicitation",): ("user_name", elicit_form(NAME, NAME_SCHEMA)),
         ("sampling",): ("greeting", sample(user_message("Generate a greeting."))),
         ("roots",): ("client_roots", list_roots()),
     }
-    questions = dict(question for path, question in possible.items() if ctx.peer.can(*path))
+    questions = dict(question for path, question in questions_by_capability.items() if ctx.peer.can(*path))
     answers = await ctx.inputs(questions) if questions else {}
     return f"answered: {', '.join(answers) or 'nothing, because nothing was asked'}"

@@ -13,12 +13,12 @@ from .answers import PNG
 
 features = Features[None]()
 
-EXTRA = "test://extra-resource"
+EXTRA_URI = "test://extra-resource"
 
 
 @dataclass
 class Watched:
-    """The resource that changes; all clients see the same."""
+    """The resource that changes. All clients see the same version."""
 
     uri: str = "test://watched-resource"
     version: int = 1
@@ -56,7 +56,7 @@ async def template_data(id: str) -> TextResourceContents:
 
 
 @features.completes("resource", "test://template/{id}/data", "id")
-async def _complete_id(_ctx: object, typed: str, _settled: object) -> list[str]:
+async def _complete_id(_ctx: object, typed: str, _other_arguments: object) -> list[str]:
     return [id_ for id_ in ("123", "456", "789") if id_.startswith(typed)]
 
 
@@ -109,12 +109,12 @@ async def test_trigger_prompt_change(ctx: Ctx) -> str:
 @features.tool(title="Change the resources", destructive=False)
 async def trigger_resource_change(ctx: Ctx) -> str:
     """Add or remove the resource `test://extra-resource`, and announce the change."""
-    await _ask_permission(ctx, EXTRA)
-    removed = ctx.running.features.resources.remove(EXTRA)
+    await _ask_permission(ctx, EXTRA_URI)
+    removed = ctx.running.features.resources.remove(EXTRA_URI)
     if not removed:
-        ctx.running.features.resource(EXTRA, mime_type="text/plain")(extra_resource)
+        ctx.running.features.resource(EXTRA_URI, mime_type="text/plain")(extra_resource)
     ctx.changes.resources()
-    return _describe_change(EXTRA, removed)
+    return _describe_change(EXTRA_URI, removed)
 
 
 @features.tool(title="Change the watched resource", destructive=False)

@@ -1,4 +1,4 @@
-"""A skill that shows how to check a client against this server, in the folder of that name next to this one."""
+"""A skill that shows how to check a client against this server, in the folder `try-a-client` of this server."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -20,7 +20,7 @@ FILES = ("SKILL.md", "references/CHECKS.md")
 
 
 class Guide:
-    """The skill; its files are read when a client first asks."""
+    """Offers the skill, whose files are read when a client first requests them."""
 
     async def list(self, context: Ctx) -> Sequence[Skill]:
         """Return the only skill."""

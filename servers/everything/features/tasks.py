@@ -1,4 +1,4 @@
-"""Calls that may become tasks, for clients that support tasks in the form of 2026-07-28 or of 2025-11-25."""
+"""Calls that may become tasks, for clients that support tasks as version 2026-07-28 or 2025-11-25 defines them."""
 
 from typing import Annotated
 
@@ -13,8 +13,8 @@ from .schemas import Name
 
 features = Features[None]()
 
-SECONDS = 0.75
-"""Seconds of a call that is long enough to become a task."""
+TASK_SECONDS = 0.75
+"""Duration of a call that is long enough to become a task."""
 CONFIRM_SCHEMA = {"type": "object", "properties": {"confirm": {"type": "boolean"}}, "required": ["confirm"]}
 
 
@@ -43,14 +43,14 @@ async def slow_compute(ctx: Ctx, seconds: Annotated[float, Field(ge=0, le=3_600)
 @features.tool(title="Failing task", read_only=True, task="required")
 async def failing_job() -> str:
     """Fail as a tool in a task does: with an error result."""
-    await anyio.sleep(SECONDS)
+    await anyio.sleep(TASK_SECONDS)
     raise ToolError("the job has failed")
 
 
 @features.tool(title="Task that ends with an error", read_only=True, task="required")
 async def protocol_error_job() -> str:
     """Fail as a task without a result does: with a protocol error."""
-    await anyio.sleep(SECONDS)
+    await anyio.sleep(TASK_SECONDS)
     raise RpcError("the job ended with a protocol error", code=-32603)
 
 
@@ -73,5 +73,5 @@ async def multi_input(ctx: Ctx) -> str:
 async def test_tool_with_task(ctx: Ctx) -> str:
     """Ask for a name before the task starts, then greet at its end."""
     answer = await ctx.ask("user_name", NAME, Name)
-    await anyio.sleep(SECONDS)
+    await anyio.sleep(TASK_SECONDS)
     return f"Hello, {answer.data.name}!" if answer.data is not None else f"The user chose to {answer.action}."

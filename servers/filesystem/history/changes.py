@@ -14,8 +14,8 @@ class NotRecorded(Exception):
 
 
 class Step(NamedTuple):
-    """The change of one path: its state before and after, and the earlier contents of a file. With `destination`, the
-    entry at `path` was moved there with all its contents.
+    """The change of one path: its state before and after, and, for a file, the `image` of its earlier contents. With
+    `destination`, the entry at `path` was moved there with all its contents.
     """
 
     path: str
@@ -34,8 +34,8 @@ class Change(NamedTuple):
     """A change: its number, its time in seconds since 1970, its kind (`act`) and its `paths`. `undoes` is the number
     of the change that it undoes, `undone_by` the number of the change that undid it.
 
-    Its status is `pending` while it is being made, then `done`, or `interrupted` if only its recorded steps were
-    made.
+    `run` identifies the process that made the change (see `Journal.run`). The `status` is `pending` while the change
+    is being made, then `done`, or `interrupted` if only some of its steps, those that are recorded, were made.
     """
 
     number: int

@@ -1,4 +1,4 @@
-"""The contents of files before they were changed.
+"""Images: the contents of files before they were changed.
 
 Small contents are stored in the journal itself, so that a change costs one disk write. Larger contents become a file
 in the journal's folder: on the same file system a hard link to the file that is about to be replaced or deleted,
@@ -31,7 +31,7 @@ class Image(NamedTuple):
 
 
 class Images:
-    """The folder of the larger images. Thread-safe."""
+    """Stores images, the larger ones as files in a folder. Thread-safe."""
 
     def __init__(self, folder: Path, run: str) -> None:
         """Open the folder. The names of new files begin with `run`."""

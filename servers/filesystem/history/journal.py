@@ -63,7 +63,7 @@ _DAY_SECONDS = 86_400.0
 
 
 class Limits(NamedTuple):
-    """Maximum total size of all images in bytes, and the number of days that a change is kept."""
+    """The maximum total size of all images in bytes, and the number of days that a change is kept."""
 
     size: int
     days: float
@@ -88,6 +88,7 @@ class Journal:
         self._run_lock.acquire()
         self._lock = threading.RLock()
         self._is_durable: bool | None = None
+        """True if transactions wait for the disk; None until this is set for the first time."""
         self._recorded_bytes = 0
         """Number of bytes recorded since the size of all changes was last computed."""
         with ExitStack() as on_failure:
@@ -105,7 +106,7 @@ class Journal:
             with self._transaction():
                 for statement in _SCHEMA.split(";"):
                     self._database.execute(statement)
-            self._clear()
+            self._delete_old()
             self._closing = on_failure.pop_all()
 
     def close(self) -> None:
@@ -137,7 +138,7 @@ class Journal:
         return number
 
     def finish(self, number: int, status: str = "done") -> None:
-        """Record that the change is made."""
+        """Record that the change has been made."""
         with self._lock:
             if number < 0:
                 self._spooled.pop(-number)
@@ -198,7 +199,7 @@ class Journal:
                 continue
             recorded: set[float] = set()
             if name in positions:
-                # A change that finished before an older one is read again with it.
+                # A spool is read again from its oldest change in progress on, so later ones may be in the database.
                 rows = self._database.execute("SELECT time FROM change WHERE run = ?", (run,))
                 recorded = {time for (time,) in rows}
             records += [(record, run) for record in read[0] if record.time not in recorded]
@@ -258,7 +259,7 @@ class Journal:
         return None
 
     def is_alive(self, run: str) -> bool:
-        """Return True if the process that makes the change is still running with the journal open."""
+        """Return True if the process with this `run` still has the journal open."""
         if run == self.run:
             return True
         path = self._runs / run
@@ -308,7 +309,7 @@ class Journal:
     def _drop_spools(self, names: Sequence[str]) -> None:
         """Delete spools whose records are in the database."""
         for name in names:
-            # The file is deleted first: without its position, it would be read again.
+            # The file is deleted before its position: a file without a position would be read again from its start.
             with suppress(FileNotFoundError):
                 (self._spools / name).unlink()
             self._database.execute("DELETE FROM spool WHERE name = ?", (name,))
@@ -360,8 +361,8 @@ class Journal:
             self._database.execute("DELETE FROM change WHERE number = ?", (number,))
         return names
 
-    def _clear(self) -> None:
-        """Delete changes beyond the age and size limits, and files that are no longer used."""
+    def _delete_old(self) -> None:
+        """Delete changes beyond the age and size limits, and the files of images and runs that are no longer used."""
         with self._transaction():
             query = "SELECT number FROM change WHERE time < ?"
             oldest = time.time() - self.limits.days * _DAY_SECONDS

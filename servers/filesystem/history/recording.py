@@ -1,7 +1,8 @@
 """Records the changes that one call is about to make.
 
-Inside `record`, a change names its files, which are recorded before it is made. If that is not possible, the
-change is made anyway, and `note` gives the reason. Without a journal, nothing is recorded or read.
+A change is made within the context `record`, which first calls a function that describes the affected paths, and
+records them. If that is not possible, the change is made anyway, and `note` gives the reason. Without a journal,
+nothing is recorded or read.
 """
 
 import os
@@ -93,14 +94,14 @@ class Survey:
         self._rooted = rooted
         self._remaining = journal.limits.size
 
-    def record_change(self, entry: Entry, after: State, was: FileVersion | None = None) -> None:
-        """Record that the entry is about to change to `after`. `was` is the file that was read, if it is one. Raises
-        NotRecorded, OSError, PathError.
+    def record_change(self, entry: Entry, after: State, version: FileVersion | None = None) -> None:
+        """Record that the entry is about to change to `after`. `version` is the file as it was read, if it was read.
+        Raises NotRecorded, OSError, PathError.
         """
         with os_errors(entry.place.path):
-            status, data, attributes = was or (stat_entry(entry), None, None)
+            status, data, attributes = version or (stat_entry(entry), None, None)
             if status is not None and stat.S_ISREG(status.st_mode):
-                # Before the file is read, which may take minutes.
+                # This is checked before the file is read, which may take minutes.
                 self._require_room(status.st_size)
             if data is None:
                 data = self._read_small(entry, status)
@@ -114,9 +115,9 @@ class Survey:
             image = self._journal.images.store(self._rooted, entry, before.size, data)
         self._add(Step(self._path(entry), before, after, image))
 
-    def record_append(self, entry: Entry, was: bytes, after: State) -> None:
-        """Record that data is about to be appended to the file at the entry."""
-        before = state_of(self._rooted, entry, was)
+    def record_append(self, entry: Entry, old_data: bytes, after: State) -> None:
+        """Record that data is about to be appended to the file at the entry, which contains `old_data`."""
+        before = state_of(self._rooted, entry, old_data)
         self._add(Step(self._path(entry), before, after, Image(before.size)))
 
     def record_creation(self, path: str, after: State) -> None:
@@ -179,11 +180,11 @@ class Recorder:
         """Context of a change: let `describe` record the affected paths, then yield the change's number; None if it
         is not recorded. Raises PathError if other programs change the files in the meantime.
         """
-        begun = self._begin(rooted, act, describe, undoes)
-        if begun is None:
+        recorded = self._begin(rooted, act, describe, undoes)
+        if recorded is None:
             yield None
             return
-        journal, number = begun
+        journal, number = recorded
         is_made = False
         try:
             yield number
@@ -192,7 +193,7 @@ class Recorder:
             if is_made:
                 import sqlite3
 
-                # If this fails, the next process detects that the change was made.
+                # If this fails, the next process settles the change: it detects that the change was made.
                 with suppress(OSError, sqlite3.Error):
                     journal.finish(number)
             else:
@@ -237,7 +238,7 @@ def _abandon(journal: "Journal", rooted: RootedFiles, number: int) -> None:
 
     from servers.filesystem.history.settling import settle
 
-    # The next process tries to settle it again.
+    # If this fails, the next process tries to settle the change again.
     with suppress(FilesError, OSError, sqlite3.Error):
         settled = journal.fail(number)
         if settled is not None:

@@ -1,6 +1,6 @@
 """Settles unfinished changes: the state of their paths shows which steps were made.
 
-A process may be killed, or the machine may crash, at any moment. The record of a change that was not begun is
+A process may be killed, or the machine may crash, at any moment. The record of a change of which no step was made is
 deleted. If a change was partly made, the records of the completed steps remain, so that they can be undone.
 """
 
@@ -31,17 +31,17 @@ def settle(journal: Journal, rooted: RootedFiles, number: int, failed: bool = Fa
     if len(not_made) == len(steps):
         journal.forget(number)
         return
-    partial = (
+    partly_made = (
         {} if failed else {index: now for index, step in enumerate(steps) if (now := _appended_part(rooted, step))}
     )
-    for index, now in partial.items():
+    for index, now in partly_made.items():
         journal.amend(number, index, now)
     journal.forget(number, not_made)
-    journal.finish(number, "interrupted" if not_made or partial else "done")
+    journal.finish(number, "interrupted" if not_made or partly_made else "done")
 
 
 def settle_all(journal: Journal, rooted: RootedFiles) -> None:
-    """Settle changes in these directories whose process has ended."""
+    """Settle the pending changes in these directories whose process has ended."""
     for change in journal.changes():
         if change.status == "pending" and not journal.is_alive(change.run):
             # Changes elsewhere are settled by the servers of those directories.

@@ -78,7 +78,7 @@ class Spool:
             self._unwritten_marks += mark
 
     def renew(self) -> None:
-        """Delete the file, whose records must be in the database. The next change creates a new one."""
+        """Delete the file. All its records must be in the database by now. The next change creates a new file."""
         if self._descriptor is None:
             return
         os.close(self._descriptor)
@@ -104,10 +104,11 @@ class Spool:
 
 
 def read_spool(path: Path, position: int, is_alive: bool) -> tuple[list[Record], int] | None:
-    """Return the records from `position` on, and the position after them; None if the file does not exist. Raises
-    OSError.
+    """Return the records of a spool from `position` on, and the position to continue from; None if the file does not
+    exist. Raises OSError.
 
-    If the process is alive, changes without a mark are left out, and the position is before the first of them.
+    If the process is alive, changes without a mark are in progress: they are left out, and the position is that of
+    the first of them.
     """
     try:
         with path.open("rb") as file:
@@ -115,7 +116,7 @@ def read_spool(path: Path, position: int, is_alive: bool) -> tuple[list[Record],
             content = file.read()
     except FileNotFoundError:
         return None
-    begun: list[tuple[int, Sequence[Any], bytes]] = []
+    begun_changes: list[tuple[int, Sequence[Any], bytes]] = []
     marks: dict[int, bool] = {}
     start = 0
     while len(content) - start >= _HEADER.size:
@@ -126,14 +127,14 @@ def read_spool(path: Path, position: int, is_alive: bool) -> tuple[list[Record],
             break
         encoded, data = content[begin : begin + facts_size], content[begin + facts_size : end]
         if encoded:
-            begun.append((start, json.loads(encoded.decode()), data))
+            begun_changes.append((start, json.loads(encoded.decode()), data))
         else:
             number, done = _MARK.unpack(data)
             marks[number] = done
         start = end
     records: list[Record] = []
     unfinished: list[int] = []
-    for record_start, facts, data in begun:
+    for record_start, facts, data in begun_changes:
         number, time, act, changed, before, after, size, has_data = facts
         if number not in marks and is_alive:
             unfinished.append(record_start)

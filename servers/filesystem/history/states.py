@@ -1,7 +1,7 @@
-"""The state of a path, compared by value: its kind, contents and metadata.
+"""The state of a path: its kind, contents and metadata.
 
-By value, because a file that undo has restored is a new inode with new times, but still counts as the file that an
-earlier change left.
+States are compared by value, because a file that undo has restored is a new inode with new times, but still counts as
+the file that an earlier change left.
 """
 
 import hashlib
@@ -23,8 +23,8 @@ _BLOCK_BYTES = 1024 * 1024
 
 
 class State(NamedTuple):
-    """The state of a path: `kind` is absent, file, link or directory, `content` the digest of a file's bytes or the
-    target of a link; `size` in bytes; extended attributes in base64.
+    """The state of a path: `kind` is absent, file, link or directory; `content` is the digest of a file's bytes, or
+    the target of a link; `size` is in bytes; `attributes` are the extended attributes in base64.
     """
 
     kind: str
@@ -110,7 +110,7 @@ def new_digest(data: bytes = b"") -> "hashlib.blake2b":
 
 
 def encode_json(facts: object) -> bytes:
-    """Return tuples of numbers and strings as JSON. The strings may be names that are not UTF-8."""
+    """Return tuples of numbers and strings as JSON, even if the strings are names of files that are not UTF-8."""
     try:
         return to_json(facts)
     except ValueError:

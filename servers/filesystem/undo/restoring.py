@@ -61,13 +61,13 @@ def restore(rooted: RootedFiles, step: Step, data: bytes) -> list[str]:
     with rooted.locate(place, follow=False) as located, lock_entries(located):
         rooted.roots.require_writable(located.place)
         entry = located._replace(stat=stat_entry(located))
-        now: bytes | None = None
+        current_data: bytes | None = None
         if entry.stat is not None and stat.S_ISREG(entry.stat.st_mode):
-            # Read once, so that data appended by other programs after the comparison is detected.
+            # The comparison and the replacement use the same bytes, so that data appended between them is detected.
             handle = rooted.open_entry(entry, entry.place.path)
             with os.fdopen(handle.descriptor, "rb") as file:
-                now = file.read() if handle.stat.st_size <= MAX_EDITED else None
-        if not state_of(rooted, entry, now).is_like(step.before):
+                current_data = file.read() if handle.stat.st_size <= MAX_EDITED else None
+        if not state_of(rooted, entry, current_data).is_like(step.before):
             raise changed_error(step.path)
         lost: list[str] = []
         if step.after.kind == "absent":
@@ -78,8 +78,8 @@ def restore(rooted: RootedFiles, step: Step, data: bytes) -> list[str]:
             SYSTEM.make_link(entry.directory, entry.name, step.after.content)
             lost = set_link_owner(entry, step.after.stat)
         elif entry.stat is not None:
-            put = partial(exchange, expected=entry.stat, data=now)
-            put_in_place(prepare_replacement(entry, data, entry.stat), entry, entry.stat, put_file=put)
+            put_file = partial(exchange, expected=entry.stat, data=current_data)
+            put_in_place(prepare_replacement(entry, data, entry.stat), entry, entry.stat, put_file=put_file)
         else:
             lost = _make_file(entry, data, step.after)
         sync_directory(entry)
@@ -103,8 +103,8 @@ def changed_error(path: str) -> FilesError:
 
 
 def is_unchanged(rooted: RootedFiles, entry: Entry, state: State) -> bool:
-    """Return True if the moved entry is still there: a file with the same contents, or of the same size if it is
-    large; for a directory or a link, one in the same state.
+    """Return True if the entry is still the one that was moved: a file with the same contents (if it is large, of the
+    same size), or a directory or link in the same state.
     """
     status = stat_entry(entry)
     if status is not None and state.kind == "file" and not state.content:
@@ -161,28 +161,28 @@ def _discard_unfinished(rooted: RootedFiles, entry: Entry) -> None:
 
 
 def _make_directory(entry: Entry, state: State) -> list[str]:
-    fresh = temporary_entry(entry)
-    make_directory(fresh, stat.S_IRWXU)
+    temporary = temporary_entry(entry)
+    make_directory(temporary, stat.S_IRWXU)
     with ExitStack() as on_failure:
-        on_failure.callback(remove_tree, fresh)
-        with enter_directory(fresh) as directory:
-            # The owner needs permission to fill it.
-            fillable = state._replace(mode=state.mode | stat.S_IRWXU)
-            lost = [] if directory is None else set_metadata(directory, fillable.stat, state.raw_attributes)
-        check_and_rename(fresh, entry)
+        on_failure.callback(remove_tree, temporary)
+        with enter_directory(temporary) as directory:
+            # The owner needs permission to write into it.
+            writable = state._replace(mode=state.mode | stat.S_IRWXU)
+            lost = [] if directory is None else set_metadata(directory, writable.stat, state.raw_attributes)
+        check_and_rename(temporary, entry)
         on_failure.pop_all()
     return lost
 
 
 def _make_file(entry: Entry, data: bytes, state: State) -> list[str]:
-    fresh = temporary_entry(entry)
-    descriptor = create(fresh, initial_mode(state.stat))
+    temporary = temporary_entry(entry)
+    descriptor = create(temporary, initial_mode(state.stat))
     try:
         write_all(descriptor, data)
         lost = set_metadata(descriptor, state.stat, state.raw_attributes)
         sync(descriptor)
-        rename_to_unused(fresh, entry)
+        rename_to_unused(temporary, entry)
     finally:
         os.close(descriptor)
-        discard(fresh)
+        discard(temporary)
     return lost

@@ -1,4 +1,5 @@
-"""The last changes with their diffs, or the reason that a diff is missing, such as unknown earlier contents."""
+"""The last changes with their diffs. If a diff can't be made, for example because the earlier contents are no longer
+known, the reason replaces it."""
 
 from contextlib import suppress
 from typing import NamedTuple

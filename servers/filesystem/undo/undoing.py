@@ -45,7 +45,7 @@ def open_journal(history: History, rooted: RootedFiles) -> Journal:
 
 
 def visible_changes(journal: Journal, rooted: RootedFiles) -> list[Change]:
-    """Return the changes whose paths are all in these directories, newest first."""
+    """Return the changes whose paths are all in these directories and not denied, newest first."""
     changes = (change._replace(paths=tuple(journal.paths(change.number))) for change in journal.changes())
     return [change for change in changes if _is_visible(rooted, change)]
 
@@ -65,7 +65,7 @@ def find_changes(history: History, rooted: RootedFiles, number: int | None, sinc
         for candidate in listed
         if candidate.undone_by is None
         and candidate.status != "pending"
-        # An undo is undone by its number; only one that was interrupted counts as a change.
+        # An undo is only selected by its number, unless it was interrupted: then it counts like any other change.
         and (candidate.act != UNDO or candidate.status == "interrupted")
     ]
     if since is not None:
@@ -95,7 +95,8 @@ def undo_change(history: History, rooted: RootedFiles, change: Change, protected
     """Undo a change.
 
     With `protected`, write-protected files are replaced, too. Raises `changed` if a file has changed since,
-    `already_undone`, `too_large` if the undo itself could not be undone, and PathError. Nothing is changed then.
+    `already_undone`, `too_large` if the undo itself could not be undone, and PathError. If it raises, nothing is
+    changed.
     """
     journal = open_journal(history, rooted)
     change = find_change(journal, rooted, change.number)
@@ -186,8 +187,8 @@ def _describe(rooted: RootedFiles, step: Step, survey: Survey) -> None:
 
 
 def _restore_all(journal: Journal, rooted: RootedFiles, number: int, data: Sequence[bytes]) -> list[str]:
-    """Make the steps of the undo with that number, and return the metadata that could not be restored. On failure,
-    all steps are reverted.
+    """Make the recorded steps of the undo, which is the change with that number, and return the metadata that could
+    not be restored. On failure, all steps are reverted.
     """
     steps = journal.steps(number)
     lost: dict[str, None] = {}
