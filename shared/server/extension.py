@@ -27,7 +27,7 @@ first peer of a run connects."""
 
 Lifespan = Callable[[AnyRun], AbstractAsyncContextManager[object]]
 """A context manager that opens what the extension needs for one run, before the first peer connects, and closes it
-when the run ends, while calls may still be in progress."""
+when the run ends. Calls may still be in progress then, and must cope with that."""
 Follow = Callable[[], Coroutine[Any, Any, None]]
 """A function that sends events to a stream of `subscriptions/listen`, until it is cancelled or there can be no more
 events."""
@@ -38,8 +38,8 @@ ListenHandler = Callable[
 the extension supports, for the acknowledgement, and the function that sends the events; None if it supports none."""
 
 AroundAtOnce = Callable[[Method, AtOnce], AtOnce]
-"""The same as `Around`, for a handler that answers at once. The handler that it returns must do all that the one from
-`Around` does if it returns an answer, and nothing if it returns None."""
+"""The same as `Around`, for a handler that answers at once, without awaiting. If the new handler returns an answer,
+it must have had all effects of the one from `Around`; if it returns None, it must have had none."""
 
 Scopes = Callable[[AnyRun], tuple[Sequence[str], Sequence[str]]]
 """A function that returns all OAuth scopes that calls of a server may need, and those that a client should request
@@ -55,7 +55,7 @@ class Capability:
     value: Callable[[AnyRun], Mapping[str, Any] | None]
     """A function that returns the value to declare, or None if this run does not have the capability."""
     audience: Audience = ALL_PEERS
-    """The peers to which the capability is declared: not those whose version does not have its methods."""
+    """The peers to which the capability is declared: only those whose version has its methods."""
 
 
 class Extension(Features[State]):
@@ -71,8 +71,8 @@ class Extension(Features[State]):
         declares: Sequence[Capability] = (),
         fallback: Handler | None = None,
     ) -> None:
-        """`name` is unique in a server. `methods` are the rows of the extension's methods, and `handlers` their
-        handlers, by `Method.handler`, which is by default the name of the method. `around` may replace the handler of
+        """`name` is unique in a server. `methods` describes the added methods. `handlers` has a handler for each,
+        by `Method.handler` (by default the name of the method). `around` may replace the handler of
         each method of the server. If several extensions do so, the last one added is outermost. `fallback` handles
         all methods that have no handler and are not part of the protocol; the call contains the name of the method.
         Raises DeclarationError for a handler without a method."""
@@ -88,13 +88,13 @@ class Extension(Features[State]):
             self.handlers[FALLBACK] = fallback
         self.around = around
         self.around_at_once: AroundAtOnce | None = None
-        """The counterpart of `around` for handlers that answer at once. Without it, no request whose handler `around`
-        replaces is answered at once."""
+        """The counterpart of `around` for handlers that answer at once. If it is None, requests whose
+        handler was replaced by `around` are never answered at once."""
         self.at_once: dict[Handler, AtOnce] = {}
         """For a handler, the function that may answer its requests at once."""
         self.rank = 0
-        """Extensions with a higher rank are further outside, in whatever order they were added. Of those with equal
-        ranks, the last one added is outermost."""
+        """An extension with a higher rank wraps those with a lower one, in whatever order they were added. Of those
+        with equal ranks, the last one added is outermost."""
         self.declares = tuple(declares)
         self.hides_tool: Callable[[AnyRun, Principal | None, str], bool] | None = None
         """A function that returns True if the tool with that name is hidden from that principal, even if its token

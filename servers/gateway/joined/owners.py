@@ -1,7 +1,7 @@
 """Finds the server that owns a resource. The gateway changes a URI only if several servers have it, so most URIs do
 not name their server. The owner is then the first of these:
 
-1. the server whose own code declares the resource
+1. a server in this process that declares the resource
 2. one of the bundle's own servers: one whose tools name it as a UI resource, else one that lists it, else one with a
    matching template
 3. a third-party server, by the same criteria
@@ -39,7 +39,8 @@ _NOT_FOUND = -32002
 
 # The rank of a server's claim to a URI; the lowest is asked first. The offset is added for third-party servers, since
 # they may list any URI.
-_DECLARED, _PAGE, _LISTED, _TEMPLATE, _FOREIGN_OFFSET = range(5)
+_DECLARED, _UI_RESOURCE, _LISTED, _TEMPLATE = range(4)
+_THIRD_PARTY_OFFSET = 4
 
 
 def _has_resources(server: JoinedServer) -> bool:
@@ -62,7 +63,7 @@ class Owners:
         self._tool_directory_for = tool_directory_for
         self._listed: dict[JoinedServer, OrderedDict[str, None]] = {server: OrderedDict() for server in servers}
         self._guessed: OrderedDict[str, JoinedServer] = OrderedDict()
-        """The servers that had a resource although they were only guesses, by its URI."""
+        """For a URI, the server that a guess has found to have the resource."""
         self._servers_by_name = {server.name: server for server in servers}
 
     def forget(self, server: JoinedServer) -> None:
@@ -97,10 +98,10 @@ class Owners:
         can_serve: Callable[[JoinedServer], bool] = _has_resources,
     ) -> Result:
         """Return the result of `send_request`, which is called with the server that owns the resource at `uri`, and
-        the URI of the resource there. Servers for which `can_serve` returns False are left out.
+        with the URI that this server uses for it. Servers for which `can_serve` returns False are left out.
 
-        Raises ResourceNotFound if no server has it, the error of the owner, or, if no owner is known, the first error
-        other than "not found".
+        Raises the owner's error. If no owner is known, raises the first error other than "not found", or else
+        ResourceNotFound.
         """
         name, uri_at_server = split_uri(uri)
         requester = requesting_server(context.call.round)
@@ -187,8 +188,8 @@ class Owners:
                 ranks.setdefault(server, _TEMPLATE)
         ui_owner = self._tool_directory_for(context).ui_owner(uri, context)
         if ui_owner is not None:
-            ranks[ui_owner] = min(ranks.get(ui_owner, _PAGE), _PAGE)
-        return sorted(ranks, key=lambda server: ranks[server] + _FOREIGN_OFFSET * server.is_third_party)
+            ranks[ui_owner] = min(ranks.get(ui_owner, _UI_RESOURCE), _UI_RESOURCE)
+        return sorted(ranks, key=lambda server: ranks[server] + _THIRD_PARTY_OFFSET * server.is_third_party)
 
 
 def _store(cache: OrderedDict[str, Value], uri: str, value: Value) -> None:

@@ -1,4 +1,4 @@
-"""`Rules`: an operator's rules for the tools of a server, and for the size and time of its results.
+"""`Rules`: an operator's rules for the tools of a server, the size of its results and the duration of its calls.
 
     Rules(allow=("read_*",), deny=("read_secrets",), rename={"read_file": "read"}, describe={"read_file": "Reads."})
 
@@ -27,14 +27,14 @@ class Rules:
     deny: tuple[str, ...] = ()
     """Names or patterns of denied tools, even if `allow` matches."""
     rename: Mapping[str, str] = field(default_factory=dict)
-    """New names, by the server's name of the tool."""
+    """New names, keyed by the name that the server gives the tool."""
     describe: Mapping[str, str] = field(default_factory=dict)
-    """Descriptions that replace the server's own, by the server's name of the tool."""
+    """Descriptions that replace the server's own, keyed by the name that the server gives the tool."""
     result_bytes: int | None = None
-    """Maximum size of a result, in bytes of JSON; None for no separate limit."""
+    """Maximum size of a result, in bytes of JSON; None if only the gateway's limit applies."""
     seconds: float | None = None
-    """Maximum time of a call, without the time that the user takes to answer; None for no separate limit. It no
-    longer applies once the call becomes a task, which has its own limit."""
+    """Maximum time of a call, without the time that the user takes to answer; None if only the
+    gateway's limit applies. It no longer applies once the call becomes a task, which has its own limit."""
 
     def __post_init__(self) -> None:
         old_names: dict[str, str] = {}
@@ -92,15 +92,14 @@ class Rules:
         return {**tool, "name": shown_name, **described}
 
     def find_unused(self, names: Iterable[str]) -> Iterator[tuple[str, str]]:
-        """Yield what has no effect at a server whose tools have these `names`: the name of a rule, and a tool name or
-        pattern in it."""
+        """Yield the rule and the name or pattern for each that matches none of `names`, the server's tools."""
         existing = list(names)
         for rule, patterns in (("allow", self.allow or ()), ("deny", self.deny)):
             yield from (
                 (rule, pattern) for pattern in patterns if not any(fnmatchcase(name, pattern) for name in existing)
             )
         for rule, mapping in (("rename", self.rename), ("describe", self.describe)):
-            yield from ((rule, pattern) for pattern in mapping if pattern not in existing or not self.allows(pattern))
+            yield from ((rule, name) for name in mapping if name not in existing or not self.allows(name))
 
 
 def _matches(name: str, patterns: Iterable[str]) -> bool:

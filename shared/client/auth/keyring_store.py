@@ -22,7 +22,7 @@ from .tokens import Key
 _SERVICE = "mcp-server-bundle"
 SECRET_FIELDS = ("access_token", "refresh_token", "client_secret", "dpop_key")
 MAX_PORTABLE_LENGTH = 1_280
-"""The length of a text that every keyring accepts: Windows accepts 2,560 bytes, which are two for each character."""
+"""The longest text that every keyring accepts: Windows accepts 2,560 bytes, at two bytes per character."""
 _LOOKUP_ERRORS = (
     *(AttributeError, ImportError, OSError, TypeError, ValueError),
     *(KeyringError, RuntimeError, configparser.Error),
@@ -52,8 +52,8 @@ class KeyringTokens:
         self._backend = backend
 
     async def get(self, key: Key) -> Mapping[str, Any] | None:
-        """Return the stored value; None if it was removed from the keyring. Raises TokensUnavailable if the keyring
-        can't be used, and AuthError for a value that can't be read."""
+        """Return the stored value; None if there is none, or if its secrets were removed from the keyring. Raises
+        TokensUnavailable if the keyring can't be used, and AuthError for a value that can't be read."""
         entry = self._file.entries().get(key)
         if entry is None or not entry.get(IN_KEYRING):
             return entry
@@ -77,9 +77,9 @@ class KeyringTokens:
             try:
                 await self._call_keyring(self._backend.set_password, _SERVICE, user_name, text)
             except TokensUnavailable as error:
-                # If the text may only be too long for the keyring, it is stored in the file; otherwise the keyring
-                # has failed.
-                if len(text) <= MAX_PORTABLE_LENGTH or isinstance(error, _KeyringUnusable):
+                # If the failure may be due to the length of the text, store it in the file. A short text means that
+                # the keyring itself has failed.
+                if len(text) <= MAX_PORTABLE_LENGTH or isinstance(error, _KeyringLockedOrMissing):
                     raise
                 with suppress(TokensUnavailable):
                     await self._call_keyring(
@@ -101,7 +101,8 @@ class KeyringTokens:
         return self._file.lock(key)
 
     def entries(self) -> dict[Key, dict[str, Any]]:
-        """Return all stored values without their secrets. Raises AuthError."""
+        """Return the entries of the file, without the secrets that are in the keyring. Raises AuthError if the file
+        can't be read."""
         return self._file.entries()
 
     def _delete_password(self, name: str) -> None:
@@ -115,17 +116,21 @@ class KeyringTokens:
         pending = to_thread.run_sync(partial(call, *arguments))
         outcome: Any = (await asyncio.gather(pending, return_exceptions=True))[0]
         if isinstance(outcome, Exception):
-            is_unusable = isinstance(outcome, InitError | KeyringLocked | NoKeyringError)
-            kind, reason = _KeyringUnusable if is_unusable else TokensUnavailable, type(outcome).__name__
+            is_locked_or_missing = isinstance(outcome, InitError | KeyringLocked | NoKeyringError)
+            kind, reason = (
+                _KeyringLockedOrMissing if is_locked_or_missing else TokensUnavailable,
+                type(outcome).__name__,
+            )
             raise kind(f"the system keyring can't be used: {reason}")
         if isinstance(outcome, BaseException):
             raise outcome
         return outcome
 
 
-class _KeyringUnusable(TokensUnavailable):
-    """The keyring is locked or missing, so the length of the text does not matter."""
+class _KeyringLockedOrMissing(TokensUnavailable):
+    """The keyring is locked or missing: the failure was not due to a long text."""
 
 
 def _user_name(key: Key) -> str:
+    """Return what the keyring calls the user name of an entry."""
     return " ".join(key)

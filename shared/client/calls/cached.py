@@ -28,8 +28,8 @@ _KEY_PARAMS = {
     "resources/templates/list": "cursor",
     "resources/read": "uri",
 }
-"""The methods with cacheable results, and the one param on which a cached result may depend. Entries of skills are
-never cached, because an entry must not be older than the files whose hashes it contains."""
+"""The methods with cacheable results, and the one param on which a cached result may depend. Lists of
+skills are never cached, because they must not be older than the files whose hashes they contain."""
 _LIST_METHODS: dict[ChangeKind, tuple[str, ...]] = {
     "tools": ("tools/list",),
     "prompts": ("prompts/list",),
@@ -120,7 +120,7 @@ class CachedRequests:
             if result is not None:
                 return result
 
-    # Notifications from the client
+    # Events that the client reports
 
     def on_change(self, change: Change) -> None:
         """Handle a change on the server."""
@@ -146,8 +146,8 @@ class CachedRequests:
         self._cache.forget(lambda cache_key: cache_key.server == self._server and cache_key.method == method)
 
     def on_server_request(self) -> None:
-        """Handle a request from the server. The handler that answers it may send requests itself, which must not wait
-        for a pending request that waits for this handler. So no pending request is shared anymore."""
+        """Handle a request from the server. The handler that answers it may send requests itself. If they joined a
+        pending request that waits for this handler, both would deadlock, so pending requests are no longer shared."""
         self._shared_requests.clear()
 
     def on_close(self) -> None:
@@ -160,8 +160,8 @@ class CachedRequests:
     # Requests
 
     def _cache_key(self, method: str, params: Mapping[str, Any]) -> CacheKey | None:
-        """Return the cache key of a request; None if its result can't be cached, because the method is another one or
-        the result depends on more params."""
+        """Return the cache key of a request; None if its result can't be cached, because the method is not
+        cacheable or the result depends on more params."""
         param = _KEY_PARAMS.get(method)
         if param is None or not self._cache.max_bytes:
             return None
@@ -201,7 +201,7 @@ class CachedRequests:
         if entry is not None and isinstance(meta, dict) and meta.get(NOT_MODIFIED) is True:
             hints = {"ttlMs": result.get("ttlMs", 0), "cacheScope": result.get("cacheScope", "private")}
             result = {**entry.result(), **hints}
-            if not hints["ttlMs"]:  # the entry need not change, so large contents are not serialized again
+            if not hints["ttlMs"]:  # the entry stays stale, so storing it again would be wasted work
                 return result
         pending.store(result)
         return result

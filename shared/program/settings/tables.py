@@ -1,4 +1,4 @@
-"""The tables in a settings file with rules about scopes and principals, which do not fit into command-line options.
+"""The tables `scopes` and `principal` of a settings file: rules that can't be given as command-line options.
 
     [scopes]
     write_file = "files:write"
@@ -8,9 +8,10 @@
     scopes = ["filesystem:read"]
     roots = ["alice"]
 
-The entry of a principal contains `scopes`, which are the most that it may have, and narrower values of the server's
-options. `[principal."*"]` is for all principals without an entry of their own. In a configuration with several
-servers, each server has these tables, and one more `principal` table, with only `scopes`, applies to all servers.
+A principal's entry has `scopes`, the only ones that it can ever have, and values that restrict the server's options
+for it. `[principal."*"]` is for all principals without an entry of their own. In a configuration with several
+servers, each server has its own tables. In addition, one common `principal` table, which may only contain `scopes`,
+applies to all of them.
 """
 
 import re
@@ -68,7 +69,7 @@ def read_rules(
         name: _read_entitlement(_check_mapping(entry, source), path, settings, f'{key_prefix}principal."{name}".')
         for name, (entry, source) in principals.items()
     }
-    limits = {
+    common_entitlements = {
         name: _read_entitlement(_check_mapping(*value_and_source), path, None, f'principal."{name}".')
         for name, value_and_source in _read_table(common_principals).items()
     }
@@ -76,19 +77,20 @@ def read_rules(
     for key, (value, source) in scopes.items():
         if not _KEY.fullmatch(key):
             raise ValueError(f"{source}: must be the name of a tool, resource:SCHEME or prompt:NAME")
-        scopes_by_key[key] = _read_scopes_at(value, source)
+        scopes_by_key[key] = _parse_scopes(value, source)
     entitlements: dict[str, Entitlement] = {}
-    for name in {**limits, **own_entitlements}:
+    for name in {**common_entitlements, **own_entitlements}:
         # Both entries apply: the one for this server, and the one for all servers.
-        own, shared = (
-            entries.get(name) or entries.get("*") or Entitlement() for entries in (own_entitlements, limits)
+        own, common = (
+            entries.get(name) or entries.get("*") or Entitlement()
+            for entries in (own_entitlements, common_entitlements)
         )
-        entitlements[name] = Entitlement((*own.ceilings, *shared.ceilings), own.settings)
+        entitlements[name] = Entitlement((*own.ceilings, *common.ceilings), own.settings)
     return Rules(scopes_by_key, entitlements)
 
 
 def _read_table(file_value: FileValue | None) -> dict[str, tuple[Any, str]]:
-    """Return the values of a table with their sources for messages, by key."""
+    """Return by key the values of a table, each with its location in the file, for error messages."""
     if file_value is None:
         return {}
     content = _check_mapping(file_value.value, file_value.source)
@@ -101,7 +103,7 @@ def _check_mapping(value: Any, source: str) -> dict[str, Any]:
     return value
 
 
-def _read_scopes_at(value: Any, source: str) -> frozenset[str]:
+def _parse_scopes(value: Any, source: str) -> frozenset[str]:
     try:
         return parse_scopes(value)
     except ValueError as error:
@@ -113,7 +115,7 @@ def _read_entitlement(content: dict[str, Any], path: Path, settings: object, key
     fields = {} if narrowable is None else narrowable.narrowing.model_fields
     narrower_values = parse_settings(content, {"scopes": TABLES["scopes"], **fields}, path, key_prefix)
     scopes = narrower_values.pop("scopes", None)
-    ceilings = () if scopes is None else (_read_scopes_at(*scopes),)
+    ceilings = () if scopes is None else (_parse_scopes(*scopes),)
     if not narrower_values or narrowable is None:
         return Entitlement(ceilings)
     narrowing = read_options(narrowable.narrowing, {}, file=narrower_values)

@@ -1,6 +1,6 @@
-"""`Hooks`: the callbacks with which the program, the transports and the extensions observe one run of a server.
+"""`Hooks`: what the program, the transports and the extensions attach to one run of a server, mostly to observe it.
 
-They are set after the run was created. None of them waits or raises.
+Hooks are set after the run has been created. They must not block or raise.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,13 +13,13 @@ from ...protocol.wire.jsonrpc import Message
 
 
 class Hooks:
-    """The callbacks of one run."""
+    """The callbacks of one run, and the addresses on which it listens."""
 
     def __init__(self) -> None:
         self.trace: Observer | None = None
         """An observer of the messages of all connections, or None."""
         self.meter: Callable[[], Observer] | None = None
-        """A function that creates the observer of one new connection, to count its messages; or None."""
+        """Creates, for each new connection, an observer that counts its messages; None if nothing counts them."""
         self.quota: Quota | None = None
         """Limits the number of calls that each client may have in progress; None for no limit."""
         self.on_refused: Callable[[LimitExceeded], None] | None = None
@@ -39,8 +39,8 @@ class Hooks:
         self._is_stopping = False
 
     def copy_from(self, other: "Hooks") -> None:
-        """Copy the callbacks that the program and its transports have set on the main run, of which this run is a
-        part."""
+        """Copy from `other`, the run that contains this one, the hooks that the program and its transports have set
+        there."""
         self.trace, self.meter, self.quota = other.trace, other.meter, other.quota
         self.on_refused, self.endpoints = other.on_refused, other.endpoints
 

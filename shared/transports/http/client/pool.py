@@ -29,7 +29,7 @@ request on a connection that is being closed may or may not have been carried ou
 MAX_POSTS_AT_ONCE = 100
 """Maximum number of notifications and answers that are sent at the same time, each on its own connection."""
 MAX_PENDING_POSTS = 1_000
-"""Number of pending notifications and answers from which further answers are dropped: a server could send requests
+"""If this many notifications and answers are pending, further answers are dropped: a server could send requests
 endlessly and never accept an answer."""
 PROBE_SECONDS = 30
 """Seconds of silence before the system probes a connection. Without probes, the reader of a silent stream would not
@@ -59,23 +59,23 @@ class Pool:
 
     session: aiohttp.ClientSession
     is_plain: bool = False
-    """True if the session adds nothing to requests: it has neither a proxy nor custom settings, so `exchange` may
-    bypass it."""
+    """True if the session adds nothing to requests: it has neither a proxy nor custom settings, so `exchange.py`
+    may use connections of its own."""
 
 
 @asynccontextmanager
-async def open_pool(http: aiohttp.ClientSession | None, url: str) -> AsyncIterator[Pool]:
-    """Yield the pool of `http`, which stays open, or if `http` is None, a new pool for `url` that closes with the
-    block.
+async def open_pool(session: aiohttp.ClientSession | None, url: str) -> AsyncIterator[Pool]:
+    """Yield a pool that uses `session`, and leave the session open. If it is None, yield a new pool for `url`, and
+    close it at the end of the block.
 
     Raises ValueError for an invalid URL, and ConnectionError if the proxy that is set in the environment can't be
     used.
     """
-    if http is not None:
-        yield Pool(http)
+    if session is not None:
+        yield Pool(session)
         return
     proxy = _find_proxy(parse_url(url))
-    # `limit=0`: `client` limits the simultaneous requests, and does not count streams that are only read.
+    # No limit here: `client.py` limits the simultaneous requests, and does not count listening streams.
     connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_SECONDS, socket_factory=_open_socket)
     async with aiohttp.ClientSession(
         connector=connector,
@@ -132,7 +132,7 @@ def reason_of(error: Exception) -> str:
             return f"no connection to {error.host}:{error.port}: its certificate was not accepted"
         case aiohttp.ClientConnectorError(os_error=OSError() as cause):
             # For a system error, asyncio's text says what was attempted instead of what failed, so the text for its
-            # number is used. Name resolution and TLS have numbers of their own, which `os.strerror` does not know.
+            # errno is used. Name resolution and TLS have other codes, which `os.strerror` does not know.
             has_own_text = isinstance(cause, socket.gaierror | ssl.SSLError) or not cause.errno
             reason = cause.strerror or str(cause) if has_own_text else os.strerror(cause.errno or 0)
             return f"no connection to {error.host}:{error.port}: {reason}"
