@@ -13,16 +13,16 @@ from shared.text import is_unicode, join_lines
 
 MAX_CHARACTERS = 500_000
 """Maximum number of characters of one argument."""
-_MAX_ITEMS = 1_000
+_MAX_LIST_ITEMS = 1_000
 _MAX_LISTED = 10
 """Maximum number of unknown arguments listed in an error."""
 _MAX_SUGGESTED = 100
 _NUMBER = re.compile(r"[-+]?[0-9]{1,100}(\.[0-9]{1,100})?([eE][-+]?[0-9]{1,3})?")
 _BOOLEANS = {**dict.fromkeys(("true", "yes", "on", "1"), True), **dict.fromkeys(("false", "no", "off", "0"), False)}
-_EMPTY: dict[str, Any] = {"boolean": False, "number": None}
-"""The value of an omitted argument, unless it is an empty string or list."""
+_DEFAULT_VALUES: dict[str, Any] = {"boolean": False, "number": None}
+"""The values of omitted arguments without a default, by type. Other types have an empty string or list."""
 _MAX_EXAMPLES = 3
-_FIELDS: dict[str, dict[str, Any]] = {
+_FIELD_SCHEMAS: dict[str, dict[str, Any]] = {
     "number": {"type": "number"},
     "boolean": {"type": "boolean"},
     "url": {"type": "string", "format": "uri"},
@@ -63,11 +63,11 @@ def format_names(arguments: Iterable[Argument]) -> str:
 
 
 def parse_value(argument: Argument, text: str) -> Any:
-    """Return the value of an argument. An empty string gives its default. Raises PromptError."""
+    """Return the value of an argument. An empty `text` means that it was omitted. Raises PromptError."""
     if not text:
         if argument.default is not None:
             return list(argument.default) if argument.type == "list" else argument.default
-        return [] if argument.type == "list" else _EMPTY.get(argument.type, "")
+        return [] if argument.type == "list" else _DEFAULT_VALUES.get(argument.type, "")
     if len(text) > MAX_CHARACTERS:
         raise PromptError("bad_arguments", f"{argument.name!r} has more than {MAX_CHARACTERS:,} characters")
     if argument.type == "string":
@@ -77,8 +77,8 @@ def parse_value(argument: Argument, text: str) -> Any:
             return text
         matches = [choice for choice in argument.enum if choice.casefold() == text.strip().casefold()]
         if len(matches) != 1:
-            why = f"{argument.name!r} is not one of: {', '.join(map(repr, argument.enum))}"
-            raise PromptError("bad_arguments", why)
+            reason = f"{argument.name!r} is not one of: {', '.join(map(repr, argument.enum))}"
+            raise PromptError("bad_arguments", reason)
         return matches[0]
     value = _PARSERS[argument.type](text)
     if value is None:
@@ -121,7 +121,7 @@ def _parse_list(text: str) -> list[str] | None:
     else:
         items = [item.strip() for item in text.split("\n" if "\n" in text else ",")]
     items = list(filter(None, items))
-    return items if len(items) <= _MAX_ITEMS and all(map(is_unicode, items)) else None
+    return items if len(items) <= _MAX_LIST_ITEMS and all(map(is_unicode, items)) else None
 
 
 _PARSERS = {
@@ -136,7 +136,7 @@ _TYPE_NAMES = {
     "number": "a number",
     "file": "a path",
     "url": "an http or https URL",
-    "list": f"a list of at most {_MAX_ITEMS:,} texts (one per line, separated by commas, or as JSON)",
+    "list": f"a list of at most {_MAX_LIST_ITEMS:,} texts (one per line, separated by commas, or as JSON)",
 }
 
 
@@ -145,13 +145,13 @@ def build_form(arguments: Iterable[Argument]) -> dict[str, Any]:
     fields: dict[str, dict[str, Any]] = {}
     for argument in arguments:
         # An empty string would count as no value.
-        field = dict(_FIELDS.get(argument.type) or {"type": "string", "minLength": 1})
+        field = dict(_FIELD_SCHEMAS.get(argument.type) or {"type": "string", "minLength": 1})
         if argument.type == "enum":
             field = {"type": "string", "enum": list(argument.enum)}
         if argument.title:
             field["title"] = join_lines(argument.title)
-        shown = argument.examples[:_MAX_EXAMPLES]
-        examples = f"For example: {', '.join(shown)}" if shown else None
+        examples_shown = argument.examples[:_MAX_EXAMPLES]
+        examples = f"For example: {', '.join(examples_shown)}" if examples_shown else None
         parts = list(filter(None, [argument.description, _HINTS.get(argument.type), examples]))
         if parts:
             field["description"] = join_lines(" ".join(parts))
@@ -160,7 +160,7 @@ def build_form(arguments: Iterable[Argument]) -> dict[str, Any]:
 
 
 def format_filled(filled: Mapping[str, Any], arguments: Iterable[Argument]) -> dict[str, str]:
-    """Return the strings of the `arguments` that were filled in."""
+    """Return the values of `arguments` that a user has filled in, as the strings that clients of prompts send."""
     texts: dict[str, str] = {}
     for argument in arguments:
         value = filled.get(argument.name)
@@ -176,19 +176,20 @@ def format_default(argument: Argument) -> str | None:
 
 
 class Completion(NamedTuple):
-    """The best suggestions."""
+    """Suggested values of an argument."""
 
     values: list[str]
     """At most 100 values, best first."""
     total: int
+    """The number of all suggestions, including those that are not in `values`."""
 
 
 def complete(argument: Argument, typed: str, paths: Iterable[str] = ()) -> Completion:
-    """Return completions of the argument for the typed beginning: its values and examples, first those that begin
-    with it and then those that contain it, and the `paths` of matching files."""
+    """Return completions of the argument for the typed text: its allowed values and examples that begin with the
+    text, then those that contain it, and then `paths`, which are those of matching files."""
     suggestions = ("true", "false") if argument.type == "boolean" else (*argument.enum, *argument.examples)
     prefix = typed.casefold()
-    first = [suggestion for suggestion in suggestions if suggestion.casefold().startswith(prefix)]
-    within = [suggestion for suggestion in suggestions if prefix in suggestion.casefold()]
-    matches = list(dict.fromkeys([*first, *within, *paths]))
+    beginning = [suggestion for suggestion in suggestions if suggestion.casefold().startswith(prefix)]
+    containing = [suggestion for suggestion in suggestions if prefix in suggestion.casefold()]
+    matches = list(dict.fromkeys([*beginning, *containing, *paths]))
     return Completion(matches[:_MAX_SUGGESTED], len(matches))

@@ -10,10 +10,11 @@ from shared.text import escape
 
 
 class PromptError(CodedError):
-    """A refusal or failure, with each text on one line, and text from files in quotes.
+    """A refusal or failure. Its texts are one line each, with control characters escaped.
 
-    The codes: `bad_prompt` (the file), `bad_template`, `bad_arguments`, `missing_arguments`, `not_found`,
-    `too_large`, and `too_long` for too many steps or too much time.
+    The codes: `bad_prompt` (for a file), `bad_template`, `bad_arguments`, `missing_arguments`, `not_found`,
+    `too_large`, `too_long` for too many steps or too much time, `already_exists`, `changed`, `read_only`,
+    `not_written`, and `not_fetched`.
     """
 
     def __init__(self, code: str, reason: str, suggestion: str = "", line: int | None = None) -> None:

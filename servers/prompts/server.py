@@ -75,15 +75,15 @@ async def _open(opening: Opening) -> AsyncIterator[LibraryState]:
         await updates.begin()
     await to_thread.run_sync(_prepare, libraries, watch, opening)
     files = tuple(Folder(path) for path in settings.files)
-    opened = LibraryState(libraries, files, settings, SkillCache(libraries), watch, {})
+    state = LibraryState(libraries, files, settings, SkillCache(libraries), watch, {})
 
     def notify(changed: ScanChanges) -> None:
-        opened.skills.forget(changed)
-        resources.notify(opened, opening.changes, changed)
+        state.skills.forget(changed)
+        resources.notify(state, opening.changes, changed)
 
     def on_remote_change(change: Change) -> tuple[str, ...]:
-        # Another replica has detected or made the change, and announces it for the index. A client that reads here
-        # gets the new state only after a scan here, so it is notified then.
+        # Another replica has detected or made a change, which it announces as a change of the index. Clients of this
+        # replica get the new state only after a scan here, so they are notified after the scan, and not now.
         if change.uri == resources.INDEX:
             watch.scan_soon()
         return ()
@@ -93,16 +93,17 @@ async def _open(opening: Opening) -> AsyncIterator[LibraryState]:
         if updates is not None:
             tasks.start_soon(updates.run, watch.scan)
         opening.changes.on_remote_change = on_remote_change
-        yield opened
+        yield state
         tasks.cancel_scope.cancel()
 
 
 def _prepare(libraries: Libraries, watch: Watch, opening: Opening) -> None:
     libraries.scan()
-    # While a watch is started and its library is imported, clients would get no answer.
+    # Starting a watch and importing its library takes a moment in which clients would get no answer, so it is done
+    # before the first request.
     watch.arm()
-    # The next requests must be ready. Pydantic builds the params' validator late, which takes half as long as the
-    # page.
+    # The first request for a list should not wait for these. Pydantic builds the validator of the params on first
+    # use, which takes half as long as the page of prompts.
     ListParams.model_rebuild()
     shown = prompts.list_page(libraries, "", opening.page_size + 1)
     if len(shown) > opening.page_size:
@@ -111,19 +112,19 @@ def _prepare(libraries: Libraries, watch: Watch, opening: Opening) -> None:
 
 
 @app.on_ready
-async def _ready(running: Run[LibraryState]) -> str | None:
-    opened: LibraryState = running.state
-    if opened.watch.is_stalled:
+async def _ready(run: Run[LibraryState]) -> str | None:
+    state: LibraryState = run.state
+    if state.watch.is_stalled:
         return "the folders are no longer checked for changes"
-    unreadable = await to_thread.run_sync(opened.libraries.count_unreadable, abandon_on_cancel=True)
+    unreadable = await to_thread.run_sync(state.libraries.count_unreadable, abandon_on_cancel=True)
     return f"{unreadable} of the prompt folders can't be read" if unreadable else None
 
 
 @app.on_health
-def _health(running: Run[LibraryState]) -> Mapping[str, object]:
-    return {"watching": {"degraded": running.state.watch.is_polling}}
+def _health(run: Run[LibraryState]) -> Mapping[str, object]:
+    return {"watching": {"degraded": run.state.watch.is_polling}}
 
 
 @app.error(PromptError)
-def _explain(error: PromptError) -> ToolError:
+def _make_tool_error(error: PromptError) -> ToolError:
     return ToolError(explain(error))

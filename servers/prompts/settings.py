@@ -77,7 +77,7 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _require_extra(self) -> Self:
-        # They are imported only with the first prompt, when this error would come too late.
+        # These packages are imported only for the first prompt, when this error would come too late.
         if any(find_spec(library) is None for library in ("jinja2", "yaml", "watchfiles")):
             raise ValueError(missing_extra_message("prompts"))
         return self
@@ -86,7 +86,7 @@ class Settings(BaseModel):
     def roots(self) -> list[Path]:
         """The directories of all libraries, in order of precedence."""
         roots: list[Path] = []
-        fetched = iter(self.checkouts)
+        remaining = iter(self.checkouts)
         for path in self.libraries:
             if path not in self._packages:
                 roots.append(path)
@@ -94,8 +94,8 @@ class Settings(BaseModel):
             package = Package(path)
             # Plugins in a marketplace's folder are served from there, and the others from the cache.
             roots += [package.root] if package.is_marketplace else []
-            roots.append(next(fetched).root)
-        roots += [checkout.root for checkout in fetched]
+            roots.append(next(remaining).root)
+        roots += [checkout.root for checkout in remaining]
         return [*roots, STARTER] if self.starter or not roots else roots
 
     @cached_property
@@ -113,21 +113,27 @@ class Settings(BaseModel):
         return [path for path in self.libraries if is_package(path)]
 
     def narrow(self, narrowing: Narrowing) -> Self:
-        """Return these settings for a principal with only these libraries and suggested files. The place for saved
-        prompts stays the same, and may be outside all of them. Raises ValueError for a directory outside the current
-        ones."""
+        """Return these settings for a principal with only these libraries and suggested files. The principal may save
+        prompts if the first of these libraries is within the first DIR. Raises ValueError for a directory outside the
+        current ones."""
         if not narrowing.libraries:
             raise ValueError("libraries: name at least one")
         libraries = [resolve_within(directory, self.roots) for directory in narrowing.libraries]
         files = [resolve_within(directory, self.files) for directory in narrowing.files]
-        written = self.libraries[0].resolve() if self.allow_write else None
-        writes = written is not None and libraries[0].is_relative_to(written)
-        own = self.model_copy(
-            update={"libraries": libraries, "library": [], "files": files, "starter": False, "allow_write": writes}
+        writable_root = self.libraries[0].resolve() if self.allow_write else None
+        allow_write = writable_root is not None and libraries[0].is_relative_to(writable_root)
+        narrowed = self.model_copy(
+            update={
+                "libraries": libraries,
+                "library": [],
+                "files": files,
+                "starter": False,
+                "allow_write": allow_write,
+            }
         )
         for cached in ("roots", "checkouts", "_packages"):
-            own.__dict__.pop(cached, None)
-        return own
+            narrowed.__dict__.pop(cached, None)
+        return narrowed
 
 
 def _require_directory(path: Path) -> Path:

@@ -1,4 +1,4 @@
-"""`lint`, `render`, `test` and `export`: the commands for a library other than serving it.
+"""The commands `lint`, `render`, `test` and `export`, which use a library without serving it.
 
 Each returns its exit code: 0 for success, 1 for findings or failures.
 """
@@ -17,7 +17,7 @@ from servers.prompts.errors import Problem, PromptError
 from servers.prompts.library.folder import Folder
 from servers.prompts.library.library import Library
 from servers.prompts.library.lint import estimate_tokens
-from servers.prompts.library.lint import lint as linted
+from servers.prompts.library.lint import lint as lint_library
 from servers.prompts.templates.rendering import Text
 from servers.prompts.write.files import allow_any_contents, find_differing, put, write_skill
 from shared.text import format_count
@@ -36,7 +36,7 @@ def open_library(root: Path) -> Library:
     return library
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
     """Print a line, with unsupported characters escaped. Raises BrokenPipeError."""
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(f"{line}\n".encode(encoding, "backslashreplace").decode(encoding))
@@ -44,10 +44,10 @@ def say(line: str) -> None:
 
 def report_failure(root: Path, path: str, error: PromptError) -> None:
     """Print an error with its location."""
-    say(str(Problem(str(root / path), error.line, str(error))))
+    print_line(str(Problem(str(root / path), error.line, str(error))))
 
 
-class _Size(NamedTuple):
+class _PromptSize(NamedTuple):
     name: str
     path: str
     bytes: int
@@ -55,33 +55,33 @@ class _Size(NamedTuple):
 
 
 def lint(roots: Sequence[Path], as_json: bool) -> int:
-    """Print the findings; return 1 if there are any."""
+    """Print the problems of the libraries, and the size of their prompts; return 1 if there are problems."""
     problems: list[Problem] = []
-    sizes: list[_Size] = []
+    sizes: list[_PromptSize] = []
     for root in roots:
         library = open_library(root)
-        problems += [item._replace(path=str(root / item.path)) for item in linted(library)]
+        problems += [item._replace(path=str(root / item.path)) for item in lint_library(library)]
         for name in library.names:
             size = len(library.source(name))
-            sizes.append(_Size(name, str(root / library.path(name)), size, estimate_tokens(size)))
+            sizes.append(_PromptSize(name, str(root / library.path(name)), size, estimate_tokens(size)))
     if as_json:
         report = {"problems": [item._asdict() for item in problems], "prompts": [item._asdict() for item in sizes]}
-        say(json.dumps(report, indent=2))
+        print_line(json.dumps(report, indent=2))
     else:
         for problem in problems:
-            say(str(problem))
+            print_line(str(problem))
         total = sum(item.bytes for item in sizes)
         estimate = f"{total:,} bytes, about {estimate_tokens(total):,} tokens (an estimate: bytes / 4)"
-        say(f"{format_count(len(sizes), 'prompt')}, {estimate}: {format_count(len(problems), 'finding')}")
+        print_line(f"{format_count(len(sizes), 'prompt')}, {estimate}: {format_count(len(problems), 'finding')}")
     return 1 if problems else 0
 
 
-def render(root: Path, name: str, written: Sequence[str]) -> int:
-    """Print the messages, each after its role; return 1 if the prompt is broken. Raises UsageError for invalid
-    arguments."""
+def render(root: Path, name: str, pairs: Sequence[str]) -> int:
+    """Print the messages of a prompt, each after its role; return 1 if the prompt is broken. `pairs` are its
+    arguments, as KEY=VALUE. Raises UsageError for invalid arguments."""
     library = open_library(root)
     arguments: dict[str, str] = {}
-    for word in written:
+    for word in pairs:
         key, equals, value = word.partition("=")
         if not equals or key in arguments:
             raise UsageError(f"{word[:80]!r} is not KEY=VALUE" if not equals else f"{key!r} is given twice")
@@ -105,25 +105,29 @@ def render(root: Path, name: str, written: Sequence[str]) -> int:
         if isinstance(content, Text):
             texts.append(f"[{role}]\n{content.text}")
         else:
-            about = f"{content.mime_type}, {len(content.data):,} bytes"
-            texts.append(f"[{role}]\n({content.kind} {content.path}: {about})")
-    say("\n\n".join(texts))
+            description = f"{content.mime_type}, {len(content.data):,} bytes"
+            texts.append(f"[{role}]\n({content.kind} {content.path}: {description})")
+    print_line("\n\n".join(texts))
     return 0
 
 
 def test(roots: Sequence[Path], update: bool) -> int:
-    """Compare the results with the examples, or with `update` write them as the examples; return 1 if one fails."""
+    """Compare the messages of each prompt with its golden example, or with `update` replace each example that
+    differs; return 1 if a prompt fails."""
     outcomes: Counter[str] = Counter()
     for root in roots:
         library = open_library(root)
         for name in library.names:
             outcomes[_test_prompt(library, name, root, update)] += 1
     order = ("passed", "failed", "updated", "without an example")
-    say(", ".join(f"{outcomes[outcome]} {outcome}" for outcome in order if outcomes[outcome] or outcome in order[:2]))
+    print_line(
+        ", ".join(f"{outcomes[outcome]} {outcome}" for outcome in order if outcomes[outcome] or outcome in order[:2])
+    )
     return 1 if outcomes["failed"] else 0
 
 
 def _test_prompt(library: Library, name: str, root: Path, update: bool) -> str:
+    """Compare a prompt with its example, print a difference, and return the outcome as `test` counts it."""
     path = library.path(name)
     try:
         expected = golden.read_golden(library, name)
@@ -141,19 +145,20 @@ def _test_prompt(library: Library, name: str, root: Path, update: bool) -> str:
         return "failed"
     path = str(root / golden.find_golden_path(path))
     if update:
-        say(f"{path}: updated")
+        print_line(f"{path}: updated")
         return "updated"
     before, after = (golden.format_golden(example).splitlines() for example in (expected, actual))
-    say(f"{path}: the output differs")
+    print_line(f"{path}: the output differs")
     for line in unified_diff(before, after, "expected", "now", lineterm=""):
-        say(line)
+        print_line(line)
     return "failed"
 
 
 def export(root: Path, names: Sequence[str] | None, target: Path, force: bool) -> int:
-    """Write the prompts with these names (None: all) as directories in `target`.
+    """Write the prompts with these names (None: all) as skills, which are directories in `target`.
 
-    Returns 1 if one can't be a skill, or would replace a different file: then none is written. Raises UsageError.
+    If one can't be a skill, or would replace a different file without `force`, return 1 and write none. Raises
+    UsageError.
     """
     library = open_library(root)
     skills: dict[str, dict[str, bytes]] = {}
@@ -166,10 +171,10 @@ def export(root: Path, names: Sequence[str] | None, target: Path, force: bool) -
     if len(skills) < len(chosen):
         return 1
     folder = open_target(target)
-    old = [f"{name}/{path}" for name, files in skills.items() for path in find_differing(folder, name, files)]
-    if old and not force:
-        for path in old:
-            say(f"{target / path}: a different file already exists (--force replaces it)")
+    differing = [f"{name}/{path}" for name, files in skills.items() for path in find_differing(folder, name, files)]
+    if differing and not force:
+        for path in differing:
+            print_line(f"{target / path}: a different file already exists (--force replaces it)")
         return 1
     try:
         written = [name for name, files in skills.items() if write_skill(folder, name, files, library.scripts(name))]
@@ -177,8 +182,8 @@ def export(root: Path, names: Sequence[str] | None, target: Path, force: bool) -
         report_failure(target, "", error)
         return 1
     for name in written:
-        say(f"{target / name}")
-    say(f"{format_count(len(written), 'skill')} written, {len(skills) - len(written)} unchanged")
+        print_line(f"{target / name}")
+    print_line(f"{format_count(len(written), 'skill')} written, {len(skills) - len(written)} unchanged")
     return 0
 
 

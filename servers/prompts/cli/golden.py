@@ -14,11 +14,11 @@ from servers.prompts.templates.rendering import Text
 from shared.yaml import write_yaml
 
 _MAX_BYTES = 64_000
-_KINDS = {"arguments": dict, "messages": list}
+_KEY_TYPES = {"arguments": dict, "messages": list}
 
 
 class Golden(NamedTuple):
-    """The arguments, and the expected messages."""
+    """The arguments of an example, and its expected messages."""
 
     arguments: dict[str, str]
     messages: list[dict[str, str]]
@@ -42,7 +42,7 @@ def read_golden(library: Library, name: str) -> Golden | None:
         content = parse_mapping(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise PromptError("bad_prompt", f"{path} is not UTF-8") from None
-    for key, kind in _KINDS.items():
+    for key, kind in _KEY_TYPES.items():
         if not isinstance(content.get(key), kind):
             raise PromptError("bad_prompt", f"{path} has no {key}", line=content.lines.get(key, 1))
     arguments: dict[Any, Any] = content["arguments"]

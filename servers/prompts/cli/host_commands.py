@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from servers.prompts.cli.commands import choose_names, open_library, open_target, report_failure, say
+from servers.prompts.cli.commands import choose_names, open_library, open_target, print_line, report_failure
 from servers.prompts.errors import PromptError
 from servers.prompts.format.front_matter import MAX_FILE_BYTES
 from servers.prompts.templates.host_commands import Command, Host, make_command
@@ -15,8 +15,8 @@ from shared.text import escape, format_count
 def export_commands(root: Path, names: Sequence[str] | None, target: Path, host: Host, force: bool) -> int:
     """Write the prompts with these names (None: all) as files in `target`, and print what each of them loses.
 
-    Returns 1 if one can't be a command of the host, or would replace a different file: then none is written. Raises
-    UsageError.
+    If one can't be a command of the host, or would replace a different file without `force`, return 1 and write none.
+    Raises UsageError.
     """
     library = open_library(root)
     commands: dict[str, Command] = {}
@@ -35,9 +35,9 @@ def export_commands(root: Path, names: Sequence[str] | None, target: Path, host:
             failures += 1
             report_failure(root, library.path(name), error)
     if failures:
-        whole = format_count(failures + len(commands), "prompt")
+        total = format_count(failures + len(commands), "prompt")
         others = ": name the others to write those" if commands else ""
-        say(f"nothing was written: {failures:,} of {whole} can't be written as {host.title} commands{others}")
+        print_line(f"nothing was written: {failures:,} of {total} can't be written as {host.title} commands{others}")
         return 1
     folder = open_target(target)
     existing: dict[str, bytes] = {}
@@ -47,7 +47,7 @@ def export_commands(root: Path, names: Sequence[str] | None, target: Path, host:
     differing = [path for path, old_data in existing.items() if old_data != commands[path].data]
     if differing and not force:
         for path in differing:
-            say(f"{target / path}: a different file already exists (--force replaces it)")
+            print_line(f"{target / path}: a different file already exists (--force replaces it)")
         return 1
     written = [path for path in commands if path not in existing or path in differing]
     for path in written:
@@ -57,6 +57,6 @@ def export_commands(root: Path, names: Sequence[str] | None, target: Path, host:
             report_failure(target, path, error)
             return 1
         losses = commands[path].losses
-        say(f"{target / path}" + (f": without {', '.join(losses)}" if losses else ""))
-    say(f"{format_count(len(written), 'command')} written, {len(commands) - len(written)} unchanged")
+        print_line(f"{target / path}" + (f": without {', '.join(losses)}" if losses else ""))
+    print_line(f"{format_count(len(written), 'command')} written, {len(commands) - len(written)} unchanged")
     return 0

@@ -20,9 +20,9 @@ def run(arguments: Sequence[str]) -> int:
     """Run a command; return the exit code."""
     try:
         options = _build_parser().parse_args(arguments)
-    except SystemExit as ending:
+    except SystemExit as system_exit:
         # argparse has already printed a message. The exit code is 2, or 0 after --help.
-        return int(ending.code or 0)
+        return int(system_exit.code or 0)
     try:
         code = _run(options)
         sys.stdout.flush()

@@ -1,48 +1,49 @@
-"""Libraries in git or packages, for commands: fetched, or as of the last fetch."""
+"""Opens libraries in git or packages for the commands, and implements the command `update`."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Event
 
-from servers.prompts.cli.commands import UsageError, say
+from servers.prompts.cli.commands import UsageError, print_line
 from servers.prompts.errors import PromptError
 from servers.prompts.remote.address import Address, Package
 from servers.prompts.remote.cache import Checkout
 
-_SECONDS = 600.0
+_TIMEOUT_SECONDS = 600.0
 
 
 def open_remote(address: Address | Package) -> Path:
-    """Return the folder with the library at the address, fetched if it is missing. Raises UsageError."""
+    """Return the folder with the library at the address. A library in git is fetched only if it was never fetched,
+    and a package whenever it has changed. Raises UsageError."""
     checkout = Checkout(address)
     checkout.load()
     if checkout.commit is None or isinstance(address, Package):
         try:
-            checkout.update(Event(), _SECONDS)
+            checkout.update(Event(), _TIMEOUT_SECONDS)
         except PromptError as error:
             raise UsageError(error.reason) from None
     return checkout.root
 
 
 def update(addresses: Sequence[Address]) -> int:
-    """Fetch the current commits of the addresses, and print them; return 1 if one can't be fetched. A running server
-    with one of them serves the new commit within seconds."""
+    """Fetch the current commit of each address, and print it; return 1 if one can't be fetched. A running server with
+    such a library serves the new commit within seconds."""
     failures = 0
     for address in addresses:
         checkout = Checkout(address)
         checkout.load()
         before = checkout.commit
         try:
-            changed = checkout.update(Event(), _SECONDS)
+            changed = checkout.update(Event(), _TIMEOUT_SECONDS)
         except PromptError as error:
             failures += 1
-            say(error.reason)
+            print_line(error.reason)
             continue
         current = f"commit {checkout.commit}"
         what = (
             current if before is None else f"{current}, previously {before}" if changed else f"{current}, unchanged"
         )
-        say(f"{address}: {what}")
+        print_line(f"{address}: {what}")
         for problem in checkout.problems():
-            say(f"  {problem}")
+            print_line(f"  {problem}")
     return 1 if failures else 0

@@ -34,5 +34,5 @@ def explain(error: PromptError) -> str:
 
 
 def make_refusal(error: PromptError) -> InvalidParams:
-    """Return the error for prompts and resources; tools may raise the original one."""
+    """Return the error that prompts and resources raise. Tools raise the PromptError itself."""
     return InvalidParams(explain(error))

@@ -44,20 +44,23 @@ from ..templates.rendering import RenderedMessage, Rendering, Text
 from .context import LibraryState, make_refusal
 from .resources import make_contents
 
-_KEY = "arguments"
-_QUICK_SECONDS = 0.001
+_INPUT_KEY = "arguments"
+_NO_THREAD_SECONDS = 0.001
 """Time limit in seconds for a rendering that needs no thread."""
 _LATE_SECONDS = 0.005
-"""Seconds of processor time of a rendering after which its prompt is left to threads until the library changes."""
-_MAX_AT_ONCE = 10_000
-"""Characters of arguments of a rendering without a thread; it has at most a hundredth as many suggestions."""
+"""Seconds of processor time. If a rendering without a thread takes longer, its prompt is rendered only in threads
+until the library changes."""
+_MAX_WITHOUT_THREAD = 10_000
+"""Maximum number of characters in the arguments of a rendering without a thread. A completion without a thread has at
+most a hundredth as many values to suggest."""
 
 
 class LibraryPrompts:
-    """The prompts of all libraries. File access and rendering run in a thread, in the client's turn."""
+    """The prompts of all libraries. File access and rendering run in threads, for one request of each client at a
+    time."""
 
     async def page(self, context: Context[LibraryState], after: str, limit: int) -> Sequence[Prompt]:
-        """Return the next prompts by name, without those whose file is broken."""
+        """Return the next prompts after the name `after`, sorted by name, without those whose file is broken."""
         libraries, watch = context.state.libraries, context.state.watch
         async with context.turn():
             # Another replica may have detected a change first, and notified the client that sends this request.
@@ -72,7 +75,8 @@ class LibraryPrompts:
     async def get(
         self, context: Context[LibraryState], name: str, arguments: dict[str, str]
     ) -> GetPromptResult | None:
-        """Return the rendered prompt; the user is asked for missing required arguments. Raises InvalidParams."""
+        """Return the rendered prompt; None if there is no such prompt. The user is asked for missing required
+        arguments. Raises InvalidParams."""
         libraries = context.state.libraries
         if not await _has_prompt(context.state, name) and not libraries.find_missing():
             return None
@@ -80,26 +84,27 @@ class LibraryPrompts:
             async with context.turn():
                 rendered = await to_thread.run_sync(_render, libraries, name, arguments)
             if not isinstance(rendered, GetPromptResult):
-                question = elicit_form(f"The prompt {name!r} needs more information first.", build_form(rendered))
+                form = elicit_form(f"The prompt {name!r} needs more information first.", build_form(rendered))
                 try:
-                    answer = (await context.inputs({_KEY: question}))[_KEY]
+                    result = (await context.inputs({_INPUT_KEY: form}))[_INPUT_KEY]
                 except MissingCapability:
-                    raise _make_missing(name, rendered) from None
-                if answer.action != "accept":
-                    raise _make_missing(name, rendered, "; the user did not provide them")
-                filled = format_filled(answer.content or {}, rendered)
+                    raise _make_missing_error(name, rendered) from None
+                if result.action != "accept":
+                    raise _make_missing_error(name, rendered, "; the user did not provide them")
+                filled = format_filled(result.content or {}, rendered)
                 async with context.turn():
                     rendered = await to_thread.run_sync(_render, libraries, name, {**arguments, **filled})
         except PromptError as error:
             raise make_refusal(error) from None
         if not isinstance(rendered, GetPromptResult):
-            raise _make_missing(name, rendered)
+            raise _make_missing_error(name, rendered)
         return rendered
 
     async def complete(
         self, context: Context[LibraryState], name: str, argument: CompletionArgument, settled: dict[str, str]
     ) -> tuple[Sequence[str], int] | None:
-        """Return completions of the argument. Raises InvalidParams for an argument that the prompt does not have."""
+        """Return completions of the argument; None if there is no such prompt. Raises InvalidParams for an argument
+        that the prompt does not have."""
         state = context.state
         if not await _has_prompt(state, name):
             return None
@@ -124,12 +129,12 @@ class LibraryPrompts:
         """Return the rendered prompt if rendering it takes only a moment; None if a thread has to render it, or to
         report an error."""
         rendering = context.state.libraries.get_compiled(name)
-        if rendering is None or not rendering.is_quick or sum(map(len, arguments.values())) > _MAX_AT_ONCE:
+        if rendering is None or not rendering.is_quick or sum(map(len, arguments.values())) > _MAX_WITHOUT_THREAD:
             return None
         start = time.thread_time()
         try:
             values = parse_values(rendering.prompt, arguments)
-            return _make_result(name, rendering, values, _QUICK_SECONDS)
+            return _make_result(name, rendering, values, _NO_THREAD_SECONDS)
         except PromptError:
             return None
         finally:
@@ -143,10 +148,10 @@ class LibraryPrompts:
         search many values."""
         rendering = context.state.libraries.get_compiled(name)
         declared = () if rendering is None else rendering.prompt.arguments
-        for known in declared:
-            if known.name == argument.name and known.type != "file":
-                is_long = len(known.enum) + len(known.examples) > _MAX_AT_ONCE // 100
-                return None if is_long else complete(known, argument.value)
+        for declared_argument in declared:
+            if declared_argument.name == argument.name and declared_argument.type != "file":
+                is_long = len(declared_argument.enum) + len(declared_argument.examples) > _MAX_WITHOUT_THREAD // 100
+                return None if is_long else complete(declared_argument, argument.value)
         return None
 
 
@@ -163,7 +168,7 @@ async def _has_prompt(state: LibraryState, name: str) -> bool:
 
 
 def list_page(libraries: Libraries, after: str, limit: int) -> list[Prompt]:
-    """Return the next prompts by name, without those whose file is broken. Blocks."""
+    """Return the next prompts after the name `after`, sorted by name, without those whose file is broken. Blocks."""
     prompts: list[Prompt] = []
     for prompt in libraries.page(after, limit):
         arguments = [
@@ -199,9 +204,9 @@ def _render(
         raise
     start = time.thread_time()
     result = _make_result(name, rendering, bound)
-    # The files of a prompt are read each time.
+    # A prompt with files is never quick, since its files are read each time.
     is_bounded = not (rendering.embeds or rendering.was_late)
-    rendering.is_quick = is_bounded and time.thread_time() - start < _QUICK_SECONDS
+    rendering.is_quick = is_bounded and time.thread_time() - start < _NO_THREAD_SECONDS
     return result
 
 
@@ -212,12 +217,13 @@ def _make_result(
     return GetPromptResult(description=join_lines(rendering.prompt.description), messages=messages)
 
 
-def _make_missing(name: str, missing: Sequence[definitions.Argument], why: str = "") -> InvalidParams:
-    return InvalidParams(f"missing_arguments: the prompt {name!r} needs: {format_names(missing)}{why}")
+def _make_missing_error(name: str, missing: Sequence[definitions.Argument], explanation: str = "") -> InvalidParams:
+    return InvalidParams(f"missing_arguments: the prompt {name!r} needs: {format_names(missing)}{explanation}")
 
 
 def make_message(name: str, rendered: RenderedMessage) -> PromptMessage:
-    """Return a message of the prompt `name`. A damaged image, which some hosts can't recover from, is a resource."""
+    """Return a message of the prompt `name`. A damaged image is sent as a resource: some hosts can't recover from an
+    image that they can't show."""
     content = rendered.content
     block: TextContent | ImageContent | AudioContent | EmbeddedResource
     if isinstance(content, Text):

@@ -1,4 +1,4 @@
-"""Messages to the user in addition to results, logged to clients that set their level."""
+"""Reports problems to users, as log messages for clients that have set a log level."""
 
 from collections.abc import Sequence
 

@@ -37,9 +37,9 @@ _MAX_LISTED = 1_000
 """Maximum number of prompts in the index and in the list of resources."""
 _MAX_ARGUMENTS = 64
 _SKILL = "skill://{name}/{+file}"
-_ENDINGS = {SOURCE: "", RENDERED: "/rendered", FILE: "/files", _SKILL: "/skill"}
-"""The kinds of resources, with the suffix of the key of each."""
-_TEMPLATES = {UriTemplate(uri): ending for uri, ending in _ENDINGS.items()}
+_KEY_SUFFIXES = {SOURCE: "", RENDERED: "/rendered", FILE: "/files", _SKILL: "/skill"}
+"""The URI templates that a client can subscribe to, with the suffix of the subscription key for each."""
+_TEMPLATES = {UriTemplate(uri): suffix for uri, suffix in _KEY_SUFFIXES.items()}
 
 features = Features[LibraryState]()
 
@@ -76,8 +76,8 @@ async def read_rendered(ctx: Ctx, name: str, args: str = "") -> str:
     except PromptError as error:
         raise make_refusal(error) from None
     if len(messages) == 1:
-        return _format_message(messages[0])
-    return "\n\n".join(f"## {message.role}\n\n{_format_message(message)}" for message in messages)
+        return _message_text(messages[0])
+    return "\n\n".join(f"## {message.role}\n\n{_message_text(message)}" for message in messages)
 
 
 @features.resource(FILE, name="embedded", title="A file in the messages of a prompt")
@@ -121,23 +121,23 @@ async def subscribe(ctx: Ctx, uri: str) -> str:
     """Return the key of a subscription to the index, a prompt or its skill. Raises ResourceNotFound."""
     if uri == INDEX:
         return INDEX
-    for template, ending in _TEMPLATES.items():
+    for template, suffix in _TEMPLATES.items():
         values = template.match(uri)
-        # A subscription to a prompt that is deleted is notified when the prompt comes back.
+        # The key depends only on the name, so a subscription remains valid if the prompt is deleted and comes back.
         if values is not None and values["name"] in ctx.state.libraries:
-            key = format_uri(values["name"]) + ending
+            key = format_uri(values["name"]) + suffix
             ctx.state.subscribed[key] = values["name"]
             return key
     raise ResourceNotFound(uri)
 
 
-async def unsubscribe(running: Run[LibraryState], key: str) -> None:
-    """Forget a key without subscriptions."""
-    running.state.subscribed.pop(key, None)
+async def unsubscribe(run: Run[LibraryState], key: str) -> None:
+    """Forget a key that has no more subscriptions."""
+    run.state.subscribed.pop(key, None)
 
 
 def notify(state: LibraryState, changes: Changes, changed: ScanChanges) -> None:
-    """Notify the subscriptions that a burst of changes affects."""
+    """Notify clients of a burst of changes: of the lists that changed, and of the resources they subscribed to."""
     changes.resource(INDEX)
     if changed.names:
         changes.prompts()
@@ -145,7 +145,7 @@ def notify(state: LibraryState, changes: Changes, changed: ScanChanges) -> None:
         return
     changes.resources()
     for key, name in state.subscribed.items():
-        # Only the source of a prompt does not depend on other files, which may be prompts too.
+        # All but the source of a prompt may depend on other files, which may be prompts too.
         if name in changed.names or key != format_uri(name):
             changes.resource(key)
 
@@ -180,7 +180,7 @@ def _render(libraries: Libraries, name: str, arguments: Mapping[str, str]) -> tu
     return rendering.render(parse_values(rendering.prompt, arguments))
 
 
-def _format_message(message: RenderedMessage) -> str:
+def _message_text(message: RenderedMessage) -> str:
     content = message.content
     if isinstance(content, Text):
         return content.text
@@ -193,32 +193,37 @@ def _format_message(message: RenderedMessage) -> str:
 
 
 def _build_index(libraries: Libraries) -> str:
-    numbers = {item.root: number for number, item in enumerate(libraries.all)}
+    library_numbers = {item.root: number for number, item in enumerate(libraries.all)}
     prompts: list[dict[str, Any]] = []
     for prompt in libraries.page("", _MAX_LISTED):
         title, tags = join_lines(prompt.title or ""), list(map(join_lines, prompt.tags))
         entry = {"name": prompt.name, "title": title, "tags": tags, "uri": format_uri(prompt.name)}
         try:
             library = libraries.library(prompt.name)
-            where = {"library": numbers[library.root], "file": escape(library.path(prompt.name))}
+            where = {"library": library_numbers[library.root], "file": escape(library.path(prompt.name))}
         except PromptError:  # it has been deleted
             where = {}
         prompts.append({key: value for key, value in entry.items() if value} | where)
-    counted: list[dict[str, Any]] = []
+    library_entries: list[dict[str, Any]] = []
     for item in libraries.all:
-        counted.append({"folder": escape(item.root.name), "prompts": item.count()})
+        library_entries.append({"folder": escape(item.root.name), "prompts": item.count()})
         if (origin := libraries.origins.get(item.root)) is not None:
-            counted[-1] |= {"from": origin.shown, "commit": origin.commit}
+            library_entries[-1] |= {"from": origin.shown, "commit": origin.commit}
     # Counting has read all files, so all problems are known.
     problems = [
-        {"library": numbers[root], "file": escape(problem.path), "line": problem.line, "reason": problem.reason}
+        {
+            "library": library_numbers[root],
+            "file": escape(problem.path),
+            "line": problem.line,
+            "reason": problem.reason,
+        }
         for root, problem in libraries.problems()
     ]
     if (rest := len(problems) - _MAX_LISTED) > 0:
         reason = f"{format_count(rest, 'more problem')}, listed by the command lint"
         problems[_MAX_LISTED:] = [{"library": 0, "file": "", "line": None, "reason": reason}]
     index: dict[str, Any] = {
-        "libraries": counted,
+        "libraries": library_entries,
         "prompts": prompts,
         "truncated": len(prompts) == _MAX_LISTED < len(libraries.names),
         "problems": problems,

@@ -26,7 +26,7 @@ class LibrarySkills:
         return None if built_skill is None else _make_skill(skills, path, built_skill)
 
     async def read(self, context: Ctx, skill: Skill, file: str) -> bytes | None:
-        """Return the contents of a file if it is still the listed one."""
+        """Return the contents of a file of the skill; None if they no longer have the listed hash."""
         return await context.state.skills.read(skill.path, file, skill.files[file].sha256)
 
 

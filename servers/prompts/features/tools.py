@@ -23,10 +23,10 @@ from .context import Ctx, LibraryState
 from .prompts import make_message
 
 PROMPT_APP = "ui://prompts/prompt"
-"""The page that displays a rendered prompt."""
-_MAX_PROBLEM = 300
-_MAX_ECHOED = 10_000
-"""Maximum characters of arguments sent to the page."""
+"""The URI of the page (an MCP app) that displays a rendered prompt."""
+_MAX_PROBLEM_LENGTH = 300
+_MAX_SHOWN_CHARACTERS = 10_000
+"""Maximum number of characters in the arguments that are sent to the page."""
 
 features = Features[LibraryState]()
 
@@ -67,6 +67,7 @@ GivenArguments = Annotated[list[GivenArgument], BeforeValidator(_to_list)]
 
 
 def _check_writable(settings: Settings) -> str | None:
+    """Return the reason that prompts can't be changed; None if they can."""
     return None if settings.allow_write else "read_only: this server was started without --allow-write"
 
 
@@ -101,7 +102,7 @@ async def render_prompt(
         prompt, messages = await to_thread.run_sync(_render, ctx.state.libraries, name, arguments)
     if shows_apps(ctx):
         show(ctx, _make_view(prompt, arguments))
-    return CallToolResult(content=_mark([make_message(name, message) for message in messages]))
+    return CallToolResult(content=_delimit([make_message(name, message) for message in messages]))
 
 
 @features.tool(unavailable=_check_writable)
@@ -121,8 +122,8 @@ async def save_prompt(
     arguments = name, text, draft, if_match
     if ctx.settings.confirm:
         preview = await to_thread.run_sync(saving.check_saving, ctx.state.libraries, *arguments)
-        act = "Create" if preview.created else "Replace"
-        await ctx.confirm(f"{act} {preview.path!r} with {format_count(len(text), 'character')}?", *arguments)
+        verb = "Create" if preview.created else "Replace"
+        await ctx.confirm(f"{verb} {preview.path!r} with {format_count(len(text), 'character')}?", *arguments)
     saved = await to_thread.run_sync(saving.save_prompt, ctx.state.libraries, *arguments)
     await ctx.state.watch.scan()
     return f"{'Created' if saved.created else 'Replaced'} {saved.path!r}: etag {saved.etag}"
@@ -146,8 +147,8 @@ def _format_prompt(prompt: Prompt) -> str:
     for argument in prompt.arguments:
         values = "=" + "|".join(argument.enum) if argument.enum else ""
         arguments.append(argument.name + ("*" if argument.required else "") + values)
-    takes = f" ({', '.join(arguments)})" if arguments else ""
-    return join_lines(f"{prompt.name}{takes}: {prompt.description}")
+    argument_list = f" ({', '.join(arguments)})" if arguments else ""
+    return join_lines(f"{prompt.name}{argument_list}: {prompt.description}")
 
 
 def _format_problems(libraries: Libraries, maximum: int) -> list[str]:
@@ -155,9 +156,9 @@ def _format_problems(libraries: Libraries, maximum: int) -> list[str]:
     for item in libraries.all:
         item.count()  # reads every file, so that all problems are known
     problems = [f"{root.name}: {problem}" for root, problem in libraries.problems()]
-    more = [f"and {len(problems) - maximum:,} more, listed in prompt://"] if len(problems) > maximum else []
-    lines = [escape(item)[:_MAX_PROBLEM] for item in problems[:maximum]]
-    return ["", f"{format_count(len(problems), 'problem')}:", *lines, *more] if problems else []
+    rest = [f"and {len(problems) - maximum:,} more, listed in prompt://"] if len(problems) > maximum else []
+    lines = [escape(item)[:_MAX_PROBLEM_LENGTH] for item in problems[:maximum]]
+    return ["", f"{format_count(len(problems), 'problem')}:", *lines, *rest] if problems else []
 
 
 def _render(
@@ -172,7 +173,7 @@ def _render(
 
 def _make_view(prompt: Prompt, arguments: Sequence[GivenArgument]) -> dict[str, Any]:
     """Return the data for filling the prompt in again: its arguments, and their current values."""
-    described: list[dict[str, Any]] = []
+    argument_fields: list[dict[str, Any]] = []
     for argument in prompt.arguments:
         fields = {
             "name": argument.name,
@@ -180,26 +181,27 @@ def _make_view(prompt: Prompt, arguments: Sequence[GivenArgument]) -> dict[str, 
             "description": argument.description,
             "type": argument.type,
         }
-        more = {
+        optional_fields = {
             "default": argument.default,
             "enum": list(argument.enum) or None,
             "examples": list(argument.examples) or None,
         }
-        defined = {name: value for name, value in (fields | more).items() if value is not None}
-        described.append(defined | {"required": argument.required})
+        defined = {name: value for name, value in (fields | optional_fields).items() if value is not None}
+        argument_fields.append(defined | {"required": argument.required})
     view = {
         "name": prompt.name,
         "title": prompt.title,
         "description": join_lines(prompt.description),
-        "arguments": described,
+        "arguments": argument_fields,
     }
     texts = {argument["name"]: argument["value"] for argument in arguments}
     # For longer values the page asks its host, which knows the arguments of the call.
-    return {**view, "given": texts} if sum(map(len, texts.values())) <= _MAX_ECHOED else view
+    return {**view, "given": texts} if sum(map(len, texts.values())) <= _MAX_SHOWN_CHARACTERS else view
 
 
-def _mark(messages: Sequence[PromptMessage]) -> list[Any]:
-    """Return the messages between marks; the role is omitted if there is only one message, from the user."""
+def _delimit(messages: Sequence[PromptMessage]) -> list[Any]:
+    """Return the messages between delimiters, each after its role. The role is omitted if there is only one message,
+    from the user."""
     before, after = make_delimiters(
         "library", "a prompt from the library, to be carried out only if the user asked for it:"
     )

@@ -1,5 +1,5 @@
-"""Atomically writes and deletes files in a folder, through open directories and never through a link; and skills,
-which are directories that appear with all their files at once."""
+"""Writes and deletes files in a folder atomically, through open directories and never through a link. Also writes
+skills, which are directories that appear with all their files at once."""
 
 import errno
 import hashlib
@@ -24,7 +24,7 @@ from shared.program.files.entries import Entry, remove_tree, stat_entry, unlink
 
 _MAX_BYTES = 16_000_000
 """Maximum size of a file that is replaced, in bytes."""
-_one_at_a_time = Lock()
+_write_lock = Lock()
 """Held from the check of a file until it is replaced."""
 
 Check = Callable[[bytes | None], None]
@@ -48,17 +48,17 @@ def put(folder: Folder, path: str, data: bytes, check: Check, executable: bool =
     """
     with _open_entry(folder, path, make=True) as entry:
         existing = _check_entry(entry, check)
-        fresh = prepare_replacement(entry, data, existing, mode=0o777 if executable else 0o666)
-        put_in_place(fresh, entry, existing)
+        replacement = prepare_replacement(entry, data, existing, mode=0o777 if executable else 0o666)
+        put_in_place(replacement, entry, existing)
         return existing is None
 
 
 def check_file(folder: Folder, path: str, check: Check) -> None:
-    """Call `check` with the contents at `path`, as before a change. Raises like `put`."""
-    *above, name = _split(path)
-    with _one_at_a_time, translate_os_errors(path):
+    """Check the file at `path` as before a change, but do not change it. Raises like `put`."""
+    *folders, name = _split(path)
+    with _write_lock, translate_os_errors(path):
         try:
-            with folder.open(above) as directory:
+            with folder.open(folders) as directory:
                 _check_entry(entry_in(directory, name), check)
         except FileNotFoundError:
             check(None)
@@ -75,8 +75,8 @@ def delete(folder: Folder, path: str, check: Check) -> None:
 @contextmanager
 def _open_entry(folder: Folder, path: str, make: bool = False) -> Iterator[Entry]:
     """Yield the entry of the file at `path`, in its directory. Raises PromptError."""
-    *above, name = _split(path)
-    with _one_at_a_time, translate_os_errors(path), folder.open(above, make) as directory:
+    *folders, name = _split(path)
+    with _write_lock, translate_os_errors(path), folder.open(folders, make) as directory:
         yield entry_in(directory, name)
 
 
@@ -98,7 +98,7 @@ def translate_os_errors(path: str) -> Iterator[None]:
             "changed", f"{path[:200]!r} has been created by another program in the meantime", "Try again."
         ) from None
     except OSError as error:
-        # Not the error's own text, which contains the server's paths.
+        # The error's own text is not used, since it contains paths of this machine.
         reason = os.strerror(error.errno) if error.errno else "input or output failed"
         what = "the path goes through a link, which is not followed" if error.errno == errno.ELOOP else reason
         raise PromptError("not_written", f"{path[:200]!r}: {what}") from None
@@ -120,9 +120,9 @@ def _check_entry(entry: Entry, check: Check) -> os.stat_result | None:
 
 
 def find_differing(folder: Folder, name: str, files: Mapping[str, bytes]) -> list[str]:
-    """Return the skill's files whose contents in the folder differ. Other files are ignored."""
+    """Return which of these files of the skill `name` exist in the folder with other contents."""
     existing = {path: data for path, data in files.items() if _exists(folder, name, path)}
-    return [path for path, data in existing.items() if not _is_same(folder, name, path, data)]
+    return [path for path, data in existing.items() if not _has_content(folder, name, path, data)]
 
 
 def write_skill(folder: Folder, name: str, files: Mapping[str, bytes], scripts: Collection[str] = ()) -> bool:
@@ -134,35 +134,36 @@ def write_skill(folder: Folder, name: str, files: Mapping[str, bytes], scripts: 
     if not _exists(folder, "", name):
         _write_new(folder, name, files, scripts)
         return True
-    changed = [path for path, data in files.items() if not _is_same(folder, name, path, data)]
+    changed = [path for path, data in files.items() if not _has_content(folder, name, path, data)]
     for path in sorted(changed, key=lambda item: item == SKILL):
         put(folder, f"{name}/{path}", files[path], allow_any_contents, path in scripts)
     return bool(changed)
 
 
 def _write_new(folder: Folder, name: str, files: Mapping[str, bytes], scripts: Collection[str]) -> None:
+    """Write the files to a temporary directory, and rename it to `name`."""
     with translate_os_errors(name), folder.open([]) as directory:
         entry = entry_in(directory, name)
-        part = temporary_name()
-        fresh = entry_in(directory, part)
+        temporary = temporary_name()
+        replacement = entry_in(directory, temporary)
         try:
             for path, data in files.items():
-                put(folder, f"{part}/{path}", data, allow_any_contents, path in scripts)
-            check_and_rename(fresh, entry)
+                put(folder, f"{temporary}/{path}", data, allow_any_contents, path in scripts)
+            check_and_rename(replacement, entry)
         except PromptError as error:
-            raise PromptError(error.code, error.reason.replace(part, name)) from None
+            raise PromptError(error.code, error.reason.replace(temporary, name)) from None
         finally:
-            # After the rename there is nothing left to remove.
-            remove_tree(fresh)
+            # Does nothing after the rename.
+            remove_tree(replacement)
         sync_directory(entry)
 
 
-def _exists(folder: Folder, above: str, path: str) -> bool:
-    parent, _, name = f"{above}/{path}".rpartition("/")
+def _exists(folder: Folder, directory: str, path: str) -> bool:
+    parent, _, name = f"{directory}/{path}".rpartition("/")
     return any(entry.path.rpartition("/")[2] == name for entry in folder.children(parent))
 
 
-def _is_same(folder: Folder, name: str, path: str, data: bytes) -> bool:
+def _has_content(folder: Folder, name: str, path: str, data: bytes) -> bool:
     try:
         return folder.read(f"{name}/{path}", len(data)) == data
     except PromptError:

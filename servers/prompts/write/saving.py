@@ -1,7 +1,7 @@
-"""Prompts that a client saves.
+"""Saves and deletes prompts for clients.
 
-A saved prompt has passed parsing and lint. A draft stays in `_drafts`, which is not served, until someone moves it
-into the library.
+A prompt is saved only if it is valid and lint finds no problem in it. A draft stays in `_drafts`, which is not
+served, until a person moves it into the library.
 """
 
 from typing import NamedTuple
@@ -32,12 +32,12 @@ def save_prompt(
 ) -> SaveResult:
     """Write the file of a prompt, front matter and body, atomically. Blocks.
 
-    It is saved in the first library, and replaces the prompt with that name there. An existing file is replaced only
-    if `if_match` is its etag. Raises PromptError: `bad_prompt` with all errors in the text, `already_exists`,
-    `changed`, `read_only`, `not_written`.
+    The file is in the first library, or with `draft` in its `_drafts`. It replaces the prompt with that name there,
+    but only if `if_match` is the etag of the existing file. Raises PromptError: `bad_prompt` with all errors in the
+    text, `already_exists`, `changed`, `read_only`, `not_written`.
     """
     folder, path, data = _prepare(libraries, name, text, draft)
-    created = put(folder, path, data, _check_replacing(path, if_match))
+    created = put(folder, path, data, _make_replacement_check(path, if_match))
     return SaveResult(path, make_etag(data), created)
 
 
@@ -46,13 +46,13 @@ def check_saving(
 ) -> SaveResult:
     """Return the result that `save_prompt` would have, without saving. Blocks. Raises the same errors."""
     folder, path, data = _prepare(libraries, name, text, draft)
-    check_file(folder, path, _check_replacing(path, if_match))
+    check_file(folder, path, _make_replacement_check(path, if_match))
     return SaveResult(path, make_etag(data), created=if_match is None)
 
 
 def _prepare(libraries: Libraries, name: str, text: str, draft: bool) -> tuple[Folder, str, bytes]:
     """Return the folder, the path in it, and the data to write. Raises PromptError."""
-    library = _require_first(libraries)
+    library = _require_writable_library(libraries)
     declared_name = name
     if name in library:
         path, kind, declared_name = library.path(name), library.kind(name), library.declared_name(name)
@@ -87,11 +87,11 @@ def check_deleting(
 ) -> tuple[str, str]:
     """Return the path and the etag of the file that `delete_prompt` would delete, without deleting. Blocks.
     Raises the same errors."""
-    folder, path = _find_own(libraries, name, draft)
+    folder, path = _find_deletable(libraries, name, draft)
     contents: list[bytes] = []
 
     def check(data: bytes | None) -> None:
-        _check_deleting(path, if_match)(data)
+        _make_deletion_check(path, if_match)(data)
         contents.append(data or b"")
 
     check_file(folder, path, check)
@@ -104,14 +104,14 @@ def delete_prompt(libraries: Libraries, name: str, draft: bool = False, if_match
 
     Raises PromptError: `not_found`, `changed`, `read_only`, `not_written`.
     """
-    folder, path = _find_own(libraries, name, draft)
-    delete(folder, path, _check_deleting(path, if_match))
+    folder, path = _find_deletable(libraries, name, draft)
+    delete(folder, path, _make_deletion_check(path, if_match))
     return path
 
 
-def _find_own(libraries: Libraries, name: str, draft: bool) -> tuple[Folder, str]:
+def _find_deletable(libraries: Libraries, name: str, draft: bool) -> tuple[Folder, str]:
     """Return the folder and the file of a prompt that can be deleted. Raises PromptError."""
-    library = _require_first(libraries)
+    library = _require_writable_library(libraries)
     if draft:
         return Folder(library.root), f"{_DRAFTS}/{name}.md"
     if libraries.library(name) is not library:
@@ -121,34 +121,38 @@ def _find_own(libraries: Libraries, name: str, draft: bool) -> tuple[Folder, str
     return Folder(library.root), library.path(name)
 
 
-def _require_first(libraries: Libraries) -> Library:
+def _require_writable_library(libraries: Libraries) -> Library:
     first = libraries.all[0]
     if first.root == STARTER:
         raise PromptError("read_only", "the starter library can't be changed", "Start the server with a DIR.")
     return first
 
 
-def _check_replacing(path: str, if_match: str | None) -> Check:
+def _make_replacement_check(path: str, if_match: str | None) -> Check:
+    """Return a check that allows a new file without `if_match`, and the replacement of a file with this etag."""
+
     def check(data: bytes | None) -> None:
         if data is None and if_match is not None:
             raise PromptError("changed", f"{path!r} no longer exists")
         if data is not None and if_match is None:
             suggestion = f"To replace it, pass its etag as if_match: {make_etag(data)}"
             raise PromptError("already_exists", f"{path!r} already exists", suggestion)
-        _require_same(path, data, if_match)
+        _require_etag(path, data, if_match)
 
     return check
 
 
-def _check_deleting(path: str, if_match: str | None) -> Check:
+def _make_deletion_check(path: str, if_match: str | None) -> Check:
+    """Return a check that allows the deletion of a file, with `if_match` only if it is the file's etag."""
+
     def check(data: bytes | None) -> None:
         if data is None:
             raise PromptError("not_found", f"there is no {path!r}")
-        _require_same(path, data, if_match)
+        _require_etag(path, data, if_match)
 
     return check
 
 
-def _require_same(path: str, data: bytes | None, if_match: str | None) -> None:
+def _require_etag(path: str, data: bytes | None, if_match: str | None) -> None:
     if data is not None and if_match not in (None, make_etag(data)):
         raise PromptError("changed", f"{path!r} has changed in the meantime; its etag is now {make_etag(data)}")

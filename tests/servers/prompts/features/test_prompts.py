@@ -90,7 +90,7 @@ async def at_once(peer: InnerPeer, method: str, **params: Any) -> Json | None:
 async def test_a_quickly_rendered_prompt_is_rendered_without_a_thread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prompts, "_QUICK_SECONDS", PATIENCE)  # a busy machine takes longer
+    monkeypatch.setattr(prompts, "_NO_THREAD_SECONDS", PATIENCE)  # a busy machine takes longer
     asks = {"name": "a", "arguments": {"code": "x", "count": "2"}}
     ref = {"ref": {"type": "ref/prompt", "name": "a"}, "argument": {"name": "style", "value": "s"}}
     async with inside(folder(tmp_path, {"a.md": ASKS, "talk.md": TALK, **FILES})) as peer:
@@ -113,7 +113,7 @@ async def test_a_quickly_rendered_prompt_is_rendered_without_a_thread(
 async def test_a_slowly_rendered_prompt_is_rendered_in_a_thread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prompts, "_QUICK_SECONDS", PATIENCE)
+    monkeypatch.setattr(prompts, "_NO_THREAD_SECONDS", PATIENCE)
     monkeypatch.setattr(prompts, "_LATE_SECONDS", -1.0)
     async with inside(folder(tmp_path, {"a.md": SIMPLE})) as peer:
         await peer.request("prompts/get", name="a")
