@@ -72,6 +72,9 @@ def declare(dialect: Dialect) -> Features[SqlServerState]:
 
 async def _open_source(ctx: Ctx, csv: str | None, file: str | None, table: str) -> tuple[str, Opener, str | None]:
     """Return a description of the import, and the opener and the version of its source. Raises SqlError."""
+    if not table.strip():
+        # SQLite would create a table without a name.
+        raise SqlError("bad_csv", "the table needs a name", "Pass table_name.")
     if csv is not None and file is None:
         return f"import a CSV into {table}", open_text(csv), None
     if file is not None and csv is None:

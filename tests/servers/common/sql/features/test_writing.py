@@ -167,12 +167,14 @@ async def test_import_csv_reads_text_or_a_file_in_the_operators_directory(path: 
         text = (await peer.text("import_csv", table="new", file="rows.csv")).splitlines()
         rows = await peer.data("read_query", query="SELECT * FROM new")
         neither = await peer.error("import_csv", table="new")
+        nameless = await peer.error("import_csv", table="", csv="a\n1\n")
     async with inside("--allow-write", path) as peer:
         no_files = await peer.error("import_csv", table="new", file="rows.csv")
     assert text[0].startswith("1 row imported into a new table; ")
     assert text[2:4] == ["table new", 'columns ["a INTEGER","b TEXT"]']
     assert rows["rows"] == [[1, "ä"]]
     assert neither == "bad_csv: pass either csv or file"
+    assert nameless.startswith("bad_csv: the table needs a name")
     assert no_files.startswith("refused: this server has no directory for files")
 
 
