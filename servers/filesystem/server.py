@@ -82,7 +82,7 @@ async def _open(opening: Opening) -> AsyncIterator[Files]:
         for path in await to_thread.run_sync(files.missing_roots):
             log.warning("the allowed directory %s can't be reached, and is skipped until it can", display_name(path))
         files.watcher.on_polling = opening.conditions.set_polling
-        files.journal.on_wrote = lambda place: opening.changes.wrote(files.uri(place))
+        files.journal.on_own_write = lambda place: opening.changes.wrote(files.uri(place))
         opening.changes.on_remote_change = partial(_affected_uris, files, opening.changes)
         within = None if settings.within is None else [path.as_uri() for path in settings.within]
         try:

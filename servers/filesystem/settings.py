@@ -67,7 +67,7 @@ class Settings(BaseModel):
 
     @field_validator("roots", "root", mode="before")
     @classmethod
-    def _are_named(cls, roots: Any) -> Any:
+    def _require_names(cls, roots: Any) -> Any:
         # An empty path, as from an unset shell variable, would mean the working directory.
         if not isinstance(roots, list):
             return roots
@@ -82,7 +82,7 @@ class Settings(BaseModel):
 
     @field_validator("root")
     @classmethod
-    def _have_modes(cls, roots: list[str]) -> list[str]:
+    def _require_modes(cls, roots: list[str]) -> list[str]:
         for root in roots:
             path, _, mode = root.rpartition(":")
             if path and mode not in _MODES and not _is_usable(Path(root)) and _is_usable(Path(path)):
@@ -91,7 +91,7 @@ class Settings(BaseModel):
 
     @field_validator("deny", "allow")
     @classmethod
-    def _are_globs(cls, globs: list[str]) -> list[str]:
+    def _require_globs(cls, globs: list[str]) -> list[str]:
         try:
             Denylist(globs)
         except FilesError as error:
@@ -100,13 +100,13 @@ class Settings(BaseModel):
 
     @field_validator("undo_size", "undo_days")
     @classmethod
-    def _are_positive(cls, number: int) -> int:
+    def _require_positive(cls, number: int) -> int:
         if number < 1:
             raise ValueError("should be at least 1")
         return number
 
     @model_validator(mode="after")
-    def _is_installed(self) -> Self:
+    def _require_libraries(self) -> Self:
         # The libraries are imported only when first used. An error would come too late then.
         if any(
             find_spec(library) is None
@@ -116,7 +116,7 @@ class Settings(BaseModel):
         return self
 
     @model_validator(mode="after")
-    def _are_there(self) -> Self:
+    def _require_directories(self) -> Self:
         if not self.directories:
             raise ValueError("specify at least one DIR that may be read")
         if not any(_is_usable(path) for path, _ in self.directories):

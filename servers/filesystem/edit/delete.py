@@ -53,7 +53,7 @@ class Bounds:
         self._device = device
         self._checkpoint = checkpoint
 
-    def enter(self, status: os.stat_result, depth: int) -> None:
+    def require_enterable(self, status: os.stat_result, depth: int) -> None:
         """Raise if the directory with this `status` must not be entered. The directory where the walk begins has
         depth 1."""
         if depth > MAX_DEPTH:
@@ -146,7 +146,7 @@ def empty(entry: Entry, bounds: Bounds, depth: int = 1, remove: bool = True) -> 
     """Remove everything in the directory `entry`, including links but not their targets; without `remove`, only count
     the entries."""
     with enter_directory(entry) as directory:
-        bounds.enter(stat_of(entry, directory), depth)
+        bounds.require_enterable(stat_of(entry, directory), depth)
         for _, inner in children(entry, directory):
             bounds.count(inner)
             if is_directory(inner):

@@ -19,31 +19,31 @@ _MAX_COST = 1_000_000
 
 
 class Indents(NamedTuple):
-    """The indentation in the file for each indentation in the old text (`known`), and the text of one step: `unit` in
-    the old text becomes `step` in the file. Both are empty if that is unknown.
+    """The indentation in the file for each indentation in the old text (`mapping`), and the text of one step:
+    `old_step` in the old text becomes `file_step` in the file. Both are empty if that is unknown.
     """
 
-    known: dict[str, str]
-    unit: str = ""
-    step: str = ""
+    mapping: dict[str, str]
+    old_step: str = ""
+    file_step: str = ""
 
     def translate(self, indent: str) -> str | None:
         """Return the file's indentation for an indentation in the new text; None if it can't be determined."""
-        if indent in self.known:
-            return self.known[indent]
+        if indent in self.mapping:
+            return self.mapping[indent]
         if self.is_same:
             return indent
-        if min(map(len, self.known)) < len(indent) < max(map(len, self.known)):
+        if min(map(len, self.mapping)) < len(indent) < max(map(len, self.mapping)):
             # It lies between two indentations of the old text, which has no such step: its style is inconsistent.
             return None
-        closest = min(self.known, key=lambda old_indent: abs(len(old_indent) - len(indent)))
+        closest = min(self.mapping, key=lambda old_indent: abs(len(old_indent) - len(indent)))
         longer, shorter = (indent, closest) if len(indent) > len(closest) else (closest, indent)
-        if not longer.startswith(shorter) or not self.unit:
+        if not longer.startswith(shorter) or not self.old_step:
             return None
-        steps, rest = divmod(len(longer) - len(shorter), len(self.unit))
-        if rest or longer[len(shorter) :] != self.unit * steps:
+        steps, rest = divmod(len(longer) - len(shorter), len(self.old_step))
+        if rest or longer[len(shorter) :] != self.old_step * steps:
             return None
-        base, change = self.known[closest], self.step * steps
+        base, change = self.mapping[closest], self.file_step * steps
         if longer is indent:
             return base + change
         return base.removesuffix(change) if base.endswith(change) else None
@@ -51,7 +51,7 @@ class Indents(NamedTuple):
     @property
     def is_same(self) -> bool:
         """True if the old text is indented like the file."""
-        return all(old == new for old, new in self.known.items())
+        return all(old == new for old, new in self.mapping.items())
 
 
 def indent_of(line: str) -> str:
@@ -86,8 +86,8 @@ def map_indentation(
     steps = {(after[len(before) :], pairs[after][len(pairs[before]) :]) for before, after in pairwise(ordered)}
     if steps:
         return Indents(pairs, *_step(steps))
-    unit, step = _usual_step([*old_lines, *new]), _usual_step(surrounding)
-    return Indents(pairs, unit, step) if unit and step else Indents(pairs)
+    old_step, file_step = _usual_step([*old_lines, *new]), _usual_step(surrounding)
+    return Indents(pairs, old_step, file_step) if old_step and file_step else Indents(pairs)
 
 
 def _step(steps: set[tuple[str, str]]) -> tuple[str, str]:
@@ -127,16 +127,16 @@ def translate_replacements(
     for kind, start, end, first, last in opcodes:
         if kind == "equal":
             continue
-        fresh = []
+        new_lines = []
         for line in new[first:last]:
             if not line.strip():
-                fresh.append(line if indents.is_same else "")
+                new_lines.append(line if indents.is_same else "")
                 continue
             indent = indents.translate(indent_of(line))
             if indent is None:
                 return None
-            fresh.append(indent + line.lstrip())
-        changes.append((start, end, "".join(f"{line}\n" for line in fresh)))
+            new_lines.append(indent + line.lstrip())
+        changes.append((start, end, "".join(f"{line}\n" for line in new_lines)))
     return changes
 
 

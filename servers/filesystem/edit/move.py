@@ -275,7 +275,7 @@ class _Copy:
             with os_errors(self._path):
                 source = stack.enter_context(enter_directory(old))
             status = stat_of(old, source)
-            self.bounds.enter(status, depth)
+            self.bounds.require_enterable(status, depth)
             # The owner needs permission to write into the copy. Its other metadata is set at the end, if the system
             # gives directories a descriptor.
             mode = stat.S_IMODE(status.st_mode) & 0o777 if source is None else initial_mode(status)

@@ -244,7 +244,7 @@ def _tolerant_replacements(text: str, edit: Edit, edit_number: _EditNumber) -> t
     ignored = next(
         (
             f"indentation: {describe_indent(file_indent)} in the file for {describe_indent(old_indent)}"
-            for old_indent, file_indent in mappings[0].known.items()
+            for old_indent, file_indent in mappings[0].mapping.items()
             if old_indent != file_indent
         ),
         "whitespace at the ends of lines",

@@ -218,7 +218,7 @@ def _match_format(head: bytes, request: _WriteRequest, path: str) -> tuple[str, 
     """Return the text with the line endings of the existing file, whose first bytes are `head`, and the charset to
     write it in."""
     encoding, is_whole = request.options.encoding, len(head) < _HEAD_BYTES
-    requested_charset = None if encoding is None else charset_by_name(encoding, path, fresh=True)
+    requested_charset = None if encoding is None else charset_by_name(encoding, path, is_new_file=True)
     try:
         charset = charset_by_mark(head) or charset_of(head, path, whole=is_whole)
         existing_text = decode_part(head[len(charset.mark) :], charset, path, whole=is_whole)[0]

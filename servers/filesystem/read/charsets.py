@@ -151,10 +151,11 @@ def _first_difference(characters: Iterable[str], name: str, other: str) -> str |
     return None
 
 
-def charset_by_name(encoding: str, path: str, start: bytes = b"", fresh: bool = False) -> Charset:
+def charset_by_name(encoding: str, path: str, start: bytes = b"", is_new_file: bool = False) -> Charset:
     """Return the charset that the caller names for a file that begins with `start`.
 
-    A `fresh` file gets a byte order mark if the name implies one. Raises FilesError with code `bad_encoding`.
+    With `is_new_file`, the charset has a byte order mark if the name implies one. Raises FilesError with code
+    `bad_encoding`.
     """
     label = encoding.strip().lower().replace("_", "-")
     if label in ("utf-8-sig", "utf-16", "utf-32"):
@@ -166,7 +167,7 @@ def charset_by_name(encoding: str, path: str, start: bytes = b"", fresh: bool = 
         present = charset_by_mark(start)
         if present is not None and present.name[:6] == implied.name[:6]:
             implied = present
-        return implied._replace(mark=implied.mark if fresh or present is implied else b"", given=True)
+        return implied._replace(mark=implied.mark if is_new_file or present is implied else b"", given=True)
     try:
         name = codecs.lookup(label).name
         if not name.startswith(_UNUSABLE_CODECS) and (name in WIDE_CODECS or _PROBE.encode(name) == _PROBE.encode()):

@@ -114,7 +114,7 @@ class Journal:
         """Set when an entry is added; then it is replaced."""
         self._used_at = 0.0
         """The time of the last read (`time.monotonic`)."""
-        self.on_wrote: Callable[[Place], None] = lambda _: None
+        self.on_own_write: Callable[[Place], None] = lambda _: None
         """Called with each place where this server itself wrote. It must not block."""
 
     @property
@@ -164,7 +164,7 @@ class Journal:
 
     def add_write(self, place: Place) -> None:
         """Note that this server itself changed something at `place`, so that later reads include it."""
-        self.on_wrote(place)
+        self.on_own_write(place)
         if self._trees and self._written_places is not None:
             self._written_places.append(place)
             if len(self._written_places) > MAX_NOTICED:
@@ -242,7 +242,7 @@ class Journal:
 
     def _changes(self, entries: list[_Entry], number: int, overflow: bool = False) -> Changes:
         changes = tuple(Change(kind, _display(path), time_) for kind, path, time_ in entries)
-        is_partial = any(tree.full for tree in self._trees)
+        is_partial = any(tree.is_full for tree in self._trees)
         return Changes(changes, f"{self._run}-{number}", bool(entries) and number < self._last, overflow, is_partial)
 
 

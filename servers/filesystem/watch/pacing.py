@@ -67,11 +67,11 @@ class WatchedTarget:
     target: Target
     callback: Callable[[], Awaitable[None]]
     pace: Pace
-    remote: bool = False
+    is_remote: bool = False
     """True if the system sends no notices for it, so that it must be checked every second."""
-    busy: bool = False
+    is_being_checked: bool = False
     """True while it is being checked."""
-    due: float | None = None
+    due_at: float | None = None
     """The time of the next check, as `time.monotonic`."""
     noticed: set[str] | None = None
     """The paths to check; None for all."""
@@ -80,7 +80,7 @@ class WatchedTarget:
 
     def notice(self, now: float, path: str | None = None) -> None:
         """Record a notice about the entry `path` in one of its directories, or about everything."""
-        if self.due is None:
+        if self.due_at is None:
             self._first_notice_at = now
             self.noticed = set()
         if path is None or self.noticed is None or len(self.noticed) >= MAX_NOTICED:
@@ -88,17 +88,17 @@ class WatchedTarget:
         else:
             self.noticed.add(path)
         if self.pace.leading and now - self._checked_at >= self.pace.longest:
-            self.due = now
+            self.due_at = now
         else:
-            self.due = min(now + self.pace.quiet, self._first_notice_at + self.pace.longest)
+            self.due_at = min(now + self.pace.quiet, self._first_notice_at + self.pace.longest)
 
     def schedule(self, time: float) -> None:
         """Schedule a check of everything for this time."""
-        self.due, self.noticed = time, None
+        self.due_at, self.noticed = time, None
 
     def begin_check(self, now: float) -> set[str] | None:
         """Return the paths to check, and record that the check begins."""
-        self.due, self._checked_at = None, now
+        self.due_at, self._checked_at = None, now
         noticed, self.noticed = self.noticed, None
         return noticed
 

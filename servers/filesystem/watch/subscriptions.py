@@ -56,7 +56,7 @@ class GlobTrees:
         self._watcher = watcher
         self._changed = changed
         self._globs: dict[str, TreeKey] = {}
-        self._trees: dict[TreeKey, tuple[Tree, Readers]] = {}
+        self._trees: dict[TreeKey, tuple[Tree, GlobsByKey]] = {}
         self._locks: WeakValueDictionary[TreeKey, anyio.Lock] = WeakValueDictionary()
 
     async def watch(self, key: str, place: Place, pattern: str, rooted: RootedFiles, owner: str = "") -> None:
@@ -74,12 +74,12 @@ class GlobTrees:
         async with self._locks.setdefault(tree_key, anyio.Lock()):
             if tree_key not in self._trees:
                 await self._watch_tree(tree_key, place, patterns, rooted, owner)
-            tree, readers = self._trees[tree_key]
-        if tree.full and not readers:
+            tree, globs_by_key = self._trees[tree_key]
+        if tree.is_full and not globs_by_key:
             self._end(tree_key)
-        if tree.full:
+        if tree.is_full:
             raise FilesError("too_many", place.path, "there are too many files to watch", "Watch fewer of them.")
-        readers.add(key, glob)
+        globs_by_key.add(key, glob)
         self._globs[key] = tree_key
 
     def unwatch(self, key: str) -> None:
@@ -87,9 +87,9 @@ class GlobTrees:
         tree_key = self._globs.pop(key, None)
         if tree_key is None:
             return
-        readers = self._trees[tree_key][1]
-        readers.remove(key)
-        if not readers:
+        globs_by_key = self._trees[tree_key][1]
+        globs_by_key.remove(key)
+        if not globs_by_key:
             self._end(tree_key)
 
     def affected_keys(self, uri: str) -> list[str]:
@@ -105,14 +105,16 @@ class GlobTrees:
     async def _watch_tree(
         self, tree_key: TreeKey, place: Place, patterns: Sequence[str], rooted: RootedFiles, owner: str
     ) -> None:
-        readers = Readers(place.parts)
+        globs_by_key = GlobsByKey(place.parts)
 
         async def report(events: list[Event]) -> None:
-            for key in await self._watcher.run_in_thread(rooted.roots.outer(place), readers.affected_keys, events):
+            for key in await self._watcher.run_in_thread(
+                rooted.roots.outer(place), globs_by_key.affected_keys, events
+            ):
                 await self._changed(key)
 
         tree = await self._watcher.watch_tree(tree_key, place, patterns, report, rooted, owner)
-        self._trees[tree_key] = tree, readers
+        self._trees[tree_key] = tree, globs_by_key
 
     def _end(self, tree_key: TreeKey) -> None:
         del self._trees[tree_key]
@@ -128,7 +130,7 @@ def _require_inside(rooted: RootedFiles, place: Place) -> None:
             raise rooted.roots.outside_error(place.path) from None
 
 
-class Readers:
+class GlobsByKey:
     """The keys that are notified of changes in one tree, which begins at `start`, each with its glob."""
 
     def __init__(self, start: Parts) -> None:

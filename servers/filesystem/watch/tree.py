@@ -104,7 +104,7 @@ class Tree:
         self._check_lock = threading.Lock()
         self._is_initialized = False
         self._path = ""
-        self.full = False
+        self.is_full = False
         """True if there are more entries than may be remembered, so that some changes are not detected."""
         self.trail: tuple[str, ...] = ()
         """The paths whose changes concern it."""
@@ -158,7 +158,7 @@ class Tree:
     def _walk(self, parts: Parts) -> None:
         pending = [parts]
         # If the initial check uses up the quota, nothing more can be recorded.
-        while pending and (self._is_initialized or not self.full):
+        while pending and (self._is_initialized or not self.is_full):
             pending += reversed(self._read_directory(pending.pop()))
 
     def _read_directory(self, parts: Parts) -> list[Parts]:
@@ -170,7 +170,7 @@ class Tree:
             return []
         if self._scanned > MAX_SCANNED:
             # The entries that were not read would look deleted, so none of this directory are compared.
-            self.full = True
+            self.is_full = True
             return []
         directory = self._known.get(parts)
         if directory is None:
@@ -215,7 +215,7 @@ class Tree:
         elif old is not None or self._quota.take(self._owner):
             directory.entries[name] = mark
         else:
-            self.full = True
+            self.is_full = True
             return
         if old == _DIRECTORY:
             self._forget(parts)

@@ -106,7 +106,7 @@ class Watcher:
     def health(self) -> dict[str, int | bool]:
         """The number of targets, the number that are polled, and True if the system sends no notices."""
         everything = self._watched.values()
-        polled = len(everything) if self.is_polling else sum(watched.remote for watched in everything)
+        polled = len(everything) if self.is_polling else sum(watched.is_remote for watched in everything)
         return {"watched": len(everything), "polled": polled, "degraded": self.is_polling}
 
     async def watch(self, key: str, place: Place, rooted: RootedFiles | None = None) -> None:
@@ -148,7 +148,7 @@ class Watcher:
             return
         self._ended_targets.append(watched)
         self._close_ended()
-        if all(other.remote for other in self._watched.values()):
+        if all(other.is_remote for other in self._watched.values()):
             self._mark_stale()
 
     def affected_keys(self, uri: str) -> list[str]:
@@ -200,7 +200,7 @@ class Watcher:
             await anyio.sleep(max(_POLL_SECONDS, 10 * (time.monotonic() - started_at)))
 
     def _targets(self, remote: bool) -> list[WatchedTarget]:
-        return [watched for watched in self._watched.values() if watched.remote == remote]
+        return [watched for watched in self._watched.values() if watched.is_remote == remote]
 
     async def _check_new_place(self, place: Place, rooted: RootedFiles | None) -> WatchedPlace:
         rooted = rooted or self._rooted
@@ -214,7 +214,7 @@ class Watcher:
         await self.run_in_thread(target.place, target.check, None)
 
     def _add(self, key: Hashable, target: Target, callback: Callback, pace: Pace) -> None:
-        watched = WatchedTarget(target, callback, pace, remote=not self._local(target.place))
+        watched = WatchedTarget(target, callback, pace, is_remote=not self._local(target.place))
         if key in self._watched:
             # Another call came first. Its check is older, so no change is missed.
             target.close()
@@ -223,12 +223,12 @@ class Watcher:
             target.close()
             reason = f"{MAX_WATCHED:,} entries are watched, which is the limit"
             raise FilesError("too_many", target.place.path, reason)
-        if watched.remote and not self._has_remote_targets.is_set():
+        if watched.is_remote and not self._has_remote_targets.is_set():
             log.info("change notifications do not cover every allowed directory: the others are polled every second")
         self._watched[key] = watched
-        if watched.remote:
+        if watched.is_remote:
             self.on_polling(True)
-        (self._has_remote_targets if watched.remote else self._has_local_targets).set()
+        (self._has_remote_targets if watched.is_remote else self._has_local_targets).set()
         # Notices that came after its first check did not reach the target, so it is checked again.
         now = time.monotonic()
         if self._directories and self._directories.issuperset(_directories(target)):
@@ -247,9 +247,9 @@ class Watcher:
 
     def _close_ended(self) -> None:
         # Targets whose check is in progress are closed later.
-        busy = [watched for watched in self._ended_targets if watched.busy]
+        busy = [watched for watched in self._ended_targets if watched.is_being_checked]
         for watched in self._ended_targets:
-            if not watched.busy:
+            if not watched.is_being_checked:
                 watched.target.close()
         self._ended_targets = busy
 
@@ -276,7 +276,7 @@ class Watcher:
                     continue
                 if self._notices.has_no_watch and not had_no_watch:
                     self._sweep_at = min(self._sweep_at, time.monotonic() + _POLL_SECONDS)
-            due_times = [watched.due for watched in self._targets(remote=False) if watched.due is not None]
+            due_times = [watched.due_at for watched in self._targets(remote=False) if watched.due_at is not None]
             now = time.monotonic()
             seconds, duration = max(0.0, min([*due_times, self._sweep_at]) - now), now - started_at
             noticed = await self._threads.wait(self._notices.wait, self._stop, seconds)
@@ -305,16 +305,16 @@ class Watcher:
 
     async def _check_and_notify(self, remote: bool) -> None:
         started_at = time.monotonic()
-        targets = ((key, item) for key, item in self._watched.items() if item.remote == remote)
-        due = [(key, item) for key, item in targets if item.due is not None and item.due <= started_at]
+        targets = ((key, item) for key, item in self._watched.items() if item.is_remote == remote)
+        due = [(key, item) for key, item in targets if item.due_at is not None and item.due_at <= started_at]
         if not due:
             return
         checks = [partial(check_target, watched.target, watched.begin_check(started_at)) for _, watched in due]
         for _, watched in due:
-            watched.busy = True
+            watched.is_being_checked = True
         results = await self._threads.run(lambda: [check() for check in checks], remote=remote)
         for _, watched in due:
-            watched.busy = False
+            watched.is_being_checked = False
         if not remote:
             now = time.monotonic()
             self._paused_until = max(self._paused_until, now + 19 * (now - started_at))

@@ -230,9 +230,9 @@ def test_sizes_over_the_limit_are_refused(files, at, tree, monkeypatch):
 
 def test_directories_on_another_file_system_are_refused(files, tree):
     status = tree.stat()
-    Bounds(files, "dir", status.st_dev).enter(status, 1)
+    Bounds(files, "dir", status.st_dev).require_enterable(status, 1)
     expected = "cross_device: dir: contains a directory on another file system"
-    assert refusal(Bounds(files, "dir", status.st_dev + 1).enter, status, 1) == expected
+    assert refusal(Bounds(files, "dir", status.st_dev + 1).require_enterable, status, 1) == expected
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")

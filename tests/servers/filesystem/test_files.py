@@ -66,7 +66,7 @@ async def test_all_written_places_are_reported_in_steps_despite_cancellation(roo
     monkeypatch.setattr(module, "STEP_PLACES", 2)
     async with open_files([root], True, print) as files:
         reported, turns = [], []
-        files.journal.on_wrote = reported.append
+        files.journal.on_own_write = reported.append
         places = [files.place(name) for name in "abcde"]
         with anyio.CancelScope() as scope:
 

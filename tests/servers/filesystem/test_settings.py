@@ -267,7 +267,7 @@ async def test_a_write_of_a_client_with_roots_is_told_under_the_operators_direct
     ):
         wire = InnerWire(client)
         wire.answers["roots/list"] = lambda _: named(folder / "project")
-        running.state.journal.on_wrote = lambda place: written.append(running.state.uri(place))
+        running.state.journal.on_own_write = lambda place: written.append(running.state.uri(place))
         await wire.request("tools/call", {"name": "write_file", "arguments": {"path": "new.txt", "content": "x"}})
     assert written == [uri_of(folder / "project/new.txt")]
 

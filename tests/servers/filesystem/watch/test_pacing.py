@@ -15,7 +15,7 @@ def check_times(target, notices, until):
     for now in range(100, until):
         if now in notices:
             target.notice(now)
-        if target.due is not None and target.due <= now:
+        if target.due_at is not None and target.due_at <= now:
             target.begin_check(now)
             times.append(now)
     return times

@@ -7,7 +7,7 @@ from servers.common.files.narrowing import narrow
 from servers.common.globs import Glob, reachable_patterns
 from servers.filesystem.errors import FilesError
 from servers.filesystem.watch import subscriptions
-from servers.filesystem.watch.subscriptions import MAX_LISTED, GlobTrees, Listings, Readers, split_glob
+from servers.filesystem.watch.subscriptions import MAX_LISTED, GlobsByKey, GlobTrees, Listings, split_glob
 from servers.filesystem.watch.tree import EntryQuota, Event
 from servers.filesystem.watch.watcher import Watcher
 
@@ -121,29 +121,29 @@ def events(at):
 
 
 def test_only_keys_with_matching_globs_are_affected(events):
-    readers = Readers(("src",))
+    globs_by_key = GlobsByKey(("src",))
     for key, pattern in (("py", "./*.py"), ("any", "./**/a.*"), ("deep", "./x/**/*.py")):
-        readers.add(key, Glob([pattern]))
-    assert readers.affected_keys(events("src/b.py")) == ["py"]
-    assert readers.affected_keys(events("src/x/a.txt")) == ["any"]
-    assert readers.affected_keys(events("src/x/y/b.py", "src/b.txt")) == ["deep"]
-    readers.remove("py")
-    assert readers.affected_keys(events("src/b.py")) == []
+        globs_by_key.add(key, Glob([pattern]))
+    assert globs_by_key.affected_keys(events("src/b.py")) == ["py"]
+    assert globs_by_key.affected_keys(events("src/x/a.txt")) == ["any"]
+    assert globs_by_key.affected_keys(events("src/x/y/b.py", "src/b.txt")) == ["deep"]
+    globs_by_key.remove("py")
+    assert globs_by_key.affected_keys(events("src/b.py")) == []
 
 
 def test_affected_globs_are_not_compared_again_and_too_many_are_all_affected(events, compared_names, monkeypatch):
-    readers = Readers(())
-    readers.add("all", Glob(["./*"]))
-    assert readers.affected_keys(events(*map(str, range(100)))) == ["all"]
+    globs_by_key = GlobsByKey(())
+    globs_by_key.add("all", Glob(["./*"]))
+    assert globs_by_key.affected_keys(events(*map(str, range(100)))) == ["all"]
     assert len(compared_names) == 1
     monkeypatch.setattr(subscriptions, "MAX_COMPARED", 20)
-    readers = Readers(())
+    globs_by_key = GlobsByKey(())
     for key in map(str, range(10)):
-        readers.add(key, Glob([f"./{key}"]))
-    assert readers.affected_keys(events("1", "x")) == ["1"]
+        globs_by_key.add(key, Glob([f"./{key}"]))
+    assert globs_by_key.affected_keys(events("1", "x")) == ["1"]
     assert len(compared_names) <= 1 + 20
     compared_names.clear()
-    assert len(readers.affected_keys(events("1", "2", "3"))) == 10
+    assert len(globs_by_key.affected_keys(events("1", "2", "3"))) == 10
     assert compared_names == []
 
 

@@ -127,7 +127,7 @@ def test_remembered_entries_are_limited_by_the_quota(tree, root):
     for name in "abc":
         (root / name).touch()
     assert check_events(watched) == [("created", "a"), ("created", "b")]
-    assert watched.full
+    assert watched.is_full
 
 
 def test_entries_over_the_scan_limit_are_not_reported_as_deleted(tree, root, monkeypatch):
@@ -136,7 +136,7 @@ def test_entries_over_the_scan_limit_are_not_reported_as_deleted(tree, root, mon
     watched = tree()
     monkeypatch.setattr("servers.filesystem.watch.tree.MAX_SCANNED", 2)
     assert check_events(watched) == []
-    assert watched.full
+    assert watched.is_full
 
 
 def test_removed_directories_and_closed_trees_return_their_quota(tree, root):
