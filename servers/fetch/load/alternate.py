@@ -10,7 +10,7 @@ from servers.fetch.read.page import LoadedPage
 
 _SEARCHED_BYTES = 65_536
 """Number of bytes of a page that are searched for such links."""
-_TYPE = "text/markdown"
+_MARKDOWN_TYPE = "text/markdown"
 _LINK = re.compile(r"""<([^<>]*)>((?:\s*;\s*[\w!#$&+.^`|~*-]+\s*=\s*(?:"[^"]*"|[^\s",;]*))*)""")
 _PARAMETER = re.compile(r""";\s*([\w!#$&+.^`|~*-]+)\s*=\s*(?:"([^"]*)"|([^\s",;]*))""")
 
@@ -25,7 +25,7 @@ def find_alternate(loaded: LoadedPage) -> str | None:
         if _is_alternate(attributes):
             targets.append(target.strip())
     start = loaded.body[:_SEARCHED_BYTES]
-    if _TYPE.encode() in start.lower():
+    if _MARKDOWN_TYPE.encode() in start.lower():
         head = _HeadParser()
         head.feed(start.decode("utf-8", "replace"))
         targets += [urljoin(head.base, target) for target in head.targets]
@@ -70,4 +70,4 @@ class _HeadParser(HTMLParser):
 
 def _is_alternate(attributes: dict[str, str]) -> bool:
     relations = attributes.get("rel", "").lower().split()
-    return "alternate" in relations and attributes.get("type", "").partition(";")[0].strip().lower() == _TYPE
+    return "alternate" in relations and attributes.get("type", "").partition(";")[0].strip().lower() == _MARKDOWN_TYPE

@@ -32,6 +32,7 @@ class StoredAnswer(NamedTuple):
     headers: Mapping[str, str]
     body: bytes
     received: int
+    """Size of the body in bytes as it was received, before decompression."""
     varying: tuple[tuple[str, str | None], ...]
     """The request headers that the response depends on, as they were sent."""
     confirmed_at: float
@@ -50,7 +51,7 @@ class StoredAnswer(NamedTuple):
             "if-none-match": self.headers.get("etag", ""),
             "if-modified-since": self.headers.get("last-modified", ""),
         }
-        # The original bytes of a non-ASCII validator are no longer known.
+        # A non-ASCII validator can't be sent back, since its original bytes are no longer known.
         return {name: value for name, value in headers.items() if value and value.isascii()}
 
     def matches(self, sent: Mapping[str, str]) -> bool:
@@ -59,8 +60,8 @@ class StoredAnswer(NamedTuple):
 
     def confirm(self, answer: Answer, times: tuple[float, float]) -> "StoredAnswer | None":
         """Return this response updated with the headers of a 304; None if the 304 is for another version."""
-        theirs, mine = answer.headers.get("etag"), self.headers.get("etag")
-        if theirs is not None and mine is not None and _strip_weak_mark(theirs) != _strip_weak_mark(mine):
+        new_etag, old_etag = answer.headers.get("etag"), self.headers.get("etag")
+        if new_etag is not None and old_etag is not None and _strip_weak_mark(new_etag) != _strip_weak_mark(old_etag):
             return None
         new_headers = {name: value for name, value in _copy_headers(answer).items() if name not in BODY_HEADERS}
         age = _compute_initial_age(new_headers, times)
@@ -86,7 +87,7 @@ def make_stored_answer(answer: Answer, sent: Mapping[str, str], times: tuple[flo
     headers = _copy_headers(answer)
     names = {name.strip().lower() for name in headers.get("vary", "").split(",")} - {""}
     if headers.get("content-type", "").lower().startswith("text/markdown"):
-        # Sites that offer Markdown as well as HTML don't always declare it, and other requests accept HTML.
+        # Sites that offer both Markdown and HTML don't always say so in `Vary`, and other requests ask for HTML.
         names.add("accept")
     varying = tuple((name, sent.get(name)) for name in sorted(names))
     age = _compute_initial_age(headers, times)
@@ -122,7 +123,7 @@ class Cache:
             self.drop(next(iter(self._stored)))
 
     def drop(self, url: str) -> None:
-        """Forget `url`."""
+        """Remove the stored response for `url`."""
         old = self._stored.pop(url, None)
         if old is not None:
             self.size -= old.size() + len(url)

@@ -49,25 +49,25 @@ class Decoder(Protocol):
 
 def _inflate(inner: "zlib._Decompress", data: bytes) -> Iterator[bytes]:
     # After a full piece there may be more output although all input was consumed.
-    full = True
-    while (data or full) and not inner.eof:
+    is_full = True
+    while (data or is_full) and not inner.eof:
         piece = inner.decompress(data, STEP_BYTES)
         yield piece
-        data, full = inner.unconsumed_tail, len(piece) == STEP_BYTES
+        data, is_full = inner.unconsumed_tail, len(piece) == STEP_BYTES
 
 
 class Gzip:
-    """gzip data, which consists of one or more members. Data after the last one is ignored, as in browsers."""
+    """gzip data, which consists of one or more members. Data after the last member is ignored, as in browsers."""
 
     def __init__(self) -> None:
         self._member = zlib.decompressobj(zlib.MAX_WBITS | 16)
-        self._members = 0
+        self._member_count = 0
         self._has_begun = False
         self._is_done = False
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         while data and not self._is_done:
-            if not self._has_begun and self._members and data[0] != 0x1F:
+            if not self._has_begun and self._member_count and data[0] != 0x1F:
                 self._is_done = True
                 return
             self._has_begun = True
@@ -76,7 +76,7 @@ class Gzip:
             if self._member.eof:
                 data = self._member.unused_data
                 self._member = zlib.decompressobj(zlib.MAX_WBITS | 16)
-                self._members += 1
+                self._member_count += 1
                 self._has_begun = False
 
     def is_complete(self) -> bool:
@@ -84,7 +84,7 @@ class Gzip:
 
 
 class Deflate:
-    """deflate, with a zlib header as in the standard, or without it as some servers send it."""
+    """deflate data, with a zlib header as in the standard, or without it, as some servers send the data."""
 
     def __init__(self) -> None:
         self._head = b""
@@ -105,7 +105,7 @@ class Deflate:
 
 
 class Brotli:
-    """br, with windows of at most 16 MiB."""
+    """br (Brotli) data, with windows of at most 16 MiB."""
 
     def __init__(self) -> None:
         self._inner = brotli.Decompressor()
@@ -115,19 +115,19 @@ class Brotli:
         if self._inner.is_finished():
             return
         self._has_begun = True
-        # Once its input is used up it claims to accept more, even if it still has output.
-        full = True
-        while full or not self._inner.can_accept_more_data():
+        # The decompressor says that it can accept more data once its input is used up, even if it still has output.
+        is_full = True
+        while is_full or not self._inner.can_accept_more_data():
             piece = self._inner.process(data, output_buffer_limit=STEP_BYTES)
             yield piece
-            data, full = b"", len(piece) >= STEP_BYTES
+            data, is_full = b"", len(piece) >= STEP_BYTES
 
     def is_complete(self) -> bool:
         return not self._has_begun or bool(self._inner.is_finished())
 
 
 class Zstandard:
-    """zstd, of one or more frames."""
+    """zstd data, which consists of one or more frames."""
 
     def __init__(self) -> None:
         self._frame = self._make_decompressor()

@@ -21,7 +21,7 @@ def excerpt(body: bytes, media_type: str, charset: str | None) -> str:
     """Return at most 500 characters of the text in `body`; "" if its type is not text."""
     if not (media_type.startswith("text/") or media_type.endswith(("json", "xml")) or not media_type):
         return ""
-    # A fixed list, since Python caches each unknown name forever and some of its codecs are slow.
+    # The charset is looked up in a fixed list: Python caches each unknown name forever, and some codecs are slow.
     text = body[:MAX_READ].decode((find_charset(charset or "") or UTF8).codec, "replace")
     if "\0" in text:
         return ""
@@ -33,19 +33,19 @@ def excerpt(body: bytes, media_type: str, charset: str | None) -> str:
 
 def _remove_tags(text: str) -> str:
     pieces: list[str] = []
-    inside, position = "", 0
-    """`inside` is what hides the text: the name of an element, the end of a comment, or nothing."""
+    hidden_by, position = "", 0
+    """`hidden_by` is what hides the text: the name of an element, the end of a comment, or nothing."""
     for mark in MARK.finditer(text):
-        if not inside:
+        if not hidden_by:
             pieces.append(text[position : mark.start()])
             if mark[0] == "<!--":
-                inside = "-->"
+                hidden_by = "-->"
             else:
                 name = (mark["name"] or "").lower()
-                inside = name if name in HIDDEN_ELEMENTS and not mark["end"] and not mark[0].endswith("/>") else ""
-        elif mark[0] == "-->" if inside == "-->" else mark["end"] and mark["name"].lower() == inside:
-            inside = ""
+                hidden_by = name if name in HIDDEN_ELEMENTS and not mark["end"] and not mark[0].endswith("/>") else ""
+        elif mark[0] == "-->" if hidden_by == "-->" else mark["end"] and mark["name"].lower() == hidden_by:
+            hidden_by = ""
         position = mark.end()
-    if not inside:
+    if not hidden_by:
         pieces.append(text[position:])
     return " ".join(pieces)

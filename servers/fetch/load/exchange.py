@@ -1,4 +1,4 @@
-"""One request and its response, within the limits and decompressed. Errors repeat nothing secret."""
+"""Sends one request, and returns its response within the limits and decompressed. Errors contain no secrets."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -25,6 +25,7 @@ MAX_RATIO = 100
 REDIRECT_SECONDS = 0.5
 """Seconds to wait for a redirect's body."""
 DISCONNECTED = "Server disconnected"
+"""The beginning of httpcore's message if the site closes the connection before it responds."""
 _CONNECTION_ERRORS = (httpcore.ReadError, httpcore.ReadTimeout, httpcore.WriteError, httpcore.LocalProtocolError)
 """Error causes that mean that the connection ended early, or accepts no more requests."""
 
@@ -35,7 +36,7 @@ class Limits(NamedTuple):
     bytes: int
     """Maximum size, both as sent and decompressed."""
     cut: bool = False
-    """True if a larger body is cut off there; otherwise it is an error."""
+    """True if a larger body is cut off at this size; otherwise a larger body is an error."""
     share: Share | None = None
     """The share of the byte budget that a large body is counted against, if any."""
 
@@ -49,6 +50,7 @@ class Answer(NamedTuple):
     body: bytes
     """Decompressed. Empty for a redirect; only the beginning for an error."""
     received: int
+    """Size of the body in bytes as it was received, before decompression."""
 
 
 class _Body:
@@ -57,9 +59,11 @@ class _Body:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.received = 0
+        """Number of bytes received, before decompression."""
         self.size = 0
+        """Number of bytes after decompression."""
         self.is_complete = False
-        # Not a list of pieces, since a site may send single bytes.
+        # A list of pieces would take far more memory if a site sends single bytes.
         self.data = bytearray()
 
     def receive(self, count: int) -> None:
@@ -68,7 +72,7 @@ class _Body:
             raise _make_size_error(f"the body is larger than {self.limits.bytes:,} bytes as sent")
 
     def add(self, piece: bytes) -> bool:
-        """Add a piece, and return False once the body is complete."""
+        """Add a decompressed piece. Return False once no more is needed, since the body is cut off here."""
         self.size += len(piece)
         if self.size > max(FREE_BYTES, MAX_RATIO * self.received):
             raise _make_size_error(f"the body unpacks to more than {MAX_RATIO} times its size")
@@ -80,13 +84,13 @@ class _Body:
 
 
 class Exchange:
-    """Sends GET requests with `client`, whose failures are FetchErrors with a cause. It waits `patience` seconds for
-    the body of an error response.
+    """Sends GET requests with `client`, whose failures are FetchErrors with a cause. It waits `error_seconds` seconds
+    for the body of an error response.
     """
 
-    def __init__(self, client: httpx.AsyncClient, patience: float) -> None:
+    def __init__(self, client: httpx.AsyncClient, error_seconds: float) -> None:
         self._client = client
-        self._patience = patience
+        self._error_seconds = error_seconds
         self._closed_count = 0
         """Number of connections closed here that other requests may have been using."""
 
@@ -109,14 +113,14 @@ class Exchange:
 
     async def _send_once(self, url: httpx.URL, headers: Mapping[str, str], limits: Limits) -> Answer:
         # The client's own builder would add its cookies and headers.
-        patience = {"timeout": self._client.timeout.as_dict()}
+        extensions = {"timeout": self._client.timeout.as_dict()}
         # The host is set here, because httpx would decode it first, which fails for some names that exist in the DNS.
         all_headers = {"host": url.netloc.decode("ascii"), **headers}
-        request = httpx.Request("GET", url, headers=all_headers, extensions=patience)
+        request = httpx.Request("GET", url, headers=all_headers, extensions=extensions)
         try:
             response = await self._client.send(request, stream=True, follow_redirects=False)
         except (httpx.InvalidURL, httpx.HTTPError, UnicodeError):
-            # All failures are FetchErrors except this one: httpx parses the Location although it must not follow it.
+            # All failures are FetchErrors except this: httpx parses the `Location` although it must not follow it.
             raise FetchError("bad_url", "the site redirects to a URL that is not valid") from None
         body = _Body(limits)
         try:
@@ -152,8 +156,8 @@ class Exchange:
             return body
         # The status is reported even if reading the body fails. A redirect's body is only read so that the connection
         # can be reused.
-        patience = REDIRECT_SECONDS if _is_redirect(response) else self._patience
-        with anyio.move_on_after(patience), suppress(FetchError):
+        seconds = REDIRECT_SECONDS if _is_redirect(response) else self._error_seconds
+        with anyio.move_on_after(seconds), suppress(FetchError):
             await self._read_into(body, response)
         return body
 
@@ -166,7 +170,7 @@ class Exchange:
             for piece in unpacker.feed(chunk):
                 if body.limits.share is not None:
                     size = body.size + len(piece)
-                    # A body that is larger than declared is compressed without a declaration.
+                    # If a body is larger than declared, it was compressed without a declaration.
                     limit = body.limits.bytes if size > length else min(length, body.limits.bytes)
                     await body.limits.share.ensure(size, limit)
                 if not body.add(piece):

@@ -70,7 +70,7 @@ class _Request(NamedTuple):
     """
 
     def accepts(self, old: StoredAnswer) -> bool:
-        """Return True if a stored response is usable without a request to the site."""
+        """Return True if the stored response `old` is usable without a request to the site."""
         return old.is_fresh(time()) if self.confirmed_after is None else old.confirmed_at > self.confirmed_after
 
 
@@ -106,8 +106,8 @@ class Loader:
         """
         redirects = Redirects(parse_url(url), self._rules.max_redirects)
         # The path and the query may be secret.
-        about = {"http.request.method": "GET", "server.address": redirects.shown_host}
-        with span("GET", about, kind="client") as request_span:
+        attributes = {"http.request.method": "GET", "server.address": redirects.shown_host}
+        with span("GET", attributes, kind="client") as request_span:
             page = await self._load(redirects, _Request(refresh, share, accept, confirmed_after))
             request_span.note("http.response.status_code", page.status)
             request_span.note("mcp.fetch.from_cache", page.from_cache)
@@ -153,7 +153,7 @@ class Loader:
         )
 
     async def _request_page(self, redirects: Redirects, request: _Request) -> tuple[StoredAnswer, bool]:
-        """Return one response, and True if it comes from the cache."""
+        """Return one response, and whether it comes from the cache."""
         url = redirects.url
         self._policy.check_host(host_of(url), port_of(url))
         limits = Limits(self._rules.max_bytes, share=request.share)
@@ -177,13 +177,13 @@ class Loader:
 
     async def _find_cached(self, url: str, headers: Mapping[str, str]) -> StoredAnswer | None:
         """Return the response stored here or by other replicas, whichever is newer."""
-        mine = self._cache.find(url, headers)
-        theirs = None if self._shared is None else await self._shared.find(url, headers)
-        if theirs is None or (mine is not None and mine.confirmed_at >= theirs.confirmed_at):
-            return mine
-        theirs = theirs._replace(initial_age=theirs.initial_age + CLOCK_SKEW_SECONDS)
-        self._cache.put(url, theirs)
-        return theirs
+        local = self._cache.find(url, headers)
+        remote = None if self._shared is None else await self._shared.find(url, headers)
+        if remote is None or (local is not None and local.confirmed_at >= remote.confirmed_at):
+            return local
+        remote = remote._replace(initial_age=remote.initial_age + CLOCK_SKEW_SECONDS)
+        self._cache.put(url, remote)
+        return remote
 
     async def _store(self, url: httpx.URL, answer: StoredAnswer, sent: Mapping[str, str]) -> None:
         self._cache.put(str(url), answer)
@@ -249,9 +249,9 @@ class Loader:
         return headers | headers_for(self._rules.headers, url.scheme, host_of(url), port_of(url))
 
     async def _send(self, url: httpx.URL, headers: Mapping[str, str], limits: Limits) -> Answer:
-        measured = nullcontext() if limits.share is None else limits.share.site.measure()
+        timer = nullcontext() if limits.share is None else limits.share.site.measure()
         async with self._slots.occupy(host_of(url)):
-            with measured:
+            with timer:
                 return await self._exchange.get(url, headers, limits)
 
     async def _fetch_robots(self, url: httpx.URL) -> Answer:

@@ -1,7 +1,8 @@
 """The target of an immediate `<meta http-equiv="refresh">`, or of the header with that name.
 
-The steps are those in the standard (https://html.spec.whatwg.org/#shared-declarative-refresh-steps). `noscript` is
-for browsers without scripts, and a page that refreshes to itself only reloads, so neither is followed.
+The steps are those in the standard (https://html.spec.whatwg.org/#shared-declarative-refresh-steps). Two kinds of
+refresh are not followed: one within `noscript` is for browsers without scripts, and one of a page to itself only
+reloads it.
 """
 
 import re
@@ -13,8 +14,8 @@ from servers.fetch.read.charsets import read_start
 
 _SEARCHED_BYTES = 16_384
 """Number of bytes of a page that are searched for a refresh."""
-_PAGES = frozenset(("text/html", "application/xhtml+xml"))
-_IGNORED = re.compile(
+_HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
+_SKIPPED = re.compile(
     rb"<!--.*?(?:-->|\Z)|<(noscript|script|style|template|textarea|title)\b.*?(?:</\1\s*>|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
@@ -28,13 +29,13 @@ def find_refresh_target(url: str, media_type: str, headers: Mapping[str, str], b
     """Return the URL to which the page at `url` leads immediately; None if it has no refresh, waits first, or
     refreshes to itself."""
     target = _parse_target(headers.get("refresh", ""), url)
-    # UTF-16 takes twice as many bytes.
+    # In UTF-16, the searched text takes twice as many bytes.
     if (
         target is None
-        and media_type in _PAGES
+        and media_type in _HTML_TYPES
         and b"refresh" in body[: 2 * _SEARCHED_BYTES].replace(b"\0", b"").lower()
     ):
-        start = _IGNORED.sub(b" ", read_start(body, _SEARCHED_BYTES))
+        start = _SKIPPED.sub(b" ", read_start(body, _SEARCHED_BYTES))
         base = _BASE.search(start)
         base_url = urljoin(url, _decode_value(base)) if base else url
         contents = filter(None, (_CONTENT.search(meta[0]) for meta in _META.finditer(start)))

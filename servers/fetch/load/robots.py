@@ -48,11 +48,13 @@ class Rules(NamedTuple):
     """The rules in the robots.txt of one site."""
 
     parsed: Protego | None
-    """None if everything is allowed, or if nothing is, for the reason given in `refusal`."""
+    """None if everything is allowed, or if nothing is allowed because of `refusal`."""
     refusal: str
+    """The reason that nothing is allowed; "" if there is none."""
     expires: float
     """When they expire, in seconds of the monotonic clock."""
     size: int = 0
+    """Number of characters of the rules."""
 
 
 class Robots:
@@ -66,10 +68,10 @@ class Robots:
         self._seconds = seconds
         self._cached: OrderedDict[str, Rules] = OrderedDict()
         self._size = 0
-        # A single thread: malicious rules must not occupy more than one core, or threads that others need.
+        # There is only one thread, so that malicious rules occupy at most one core, and no threads that others need.
         self._threads = CapacityLimiter(1)
         self._loading: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
-        """Ensures that each robots.txt is loaded only once at a time; the other callers then find it in the cache."""
+        """A lock for each robots.txt that is being loaded. Callers that waited for it find the rules in the cache."""
 
     async def check(self, url: httpx.URL) -> None:
         """Raise FetchError with code `robots` if the site forbids `url`, or the page's own error if the site can't be

@@ -21,7 +21,7 @@ from servers.fetch.load.cache import StoredAnswer
 T = TypeVar("T")
 
 MAX_COMPRESSED_BYTES = 1024 * 1024
-"""Maximum compressed size of an entry in bytes. Redis serves no other requests while it stores it."""
+"""Maximum compressed size of an entry in bytes. Redis serves no other requests while it stores an entry."""
 MAX_UNCOMPRESSED_BYTES = 8 * MAX_COMPRESSED_BYTES
 """Maximum uncompressed size of an entry in bytes. Larger ones rarely compress enough, and trying takes long."""
 MAX_TOTAL_BYTES = 16 * MAX_COMPRESSED_BYTES
@@ -29,7 +29,7 @@ MAX_TOTAL_BYTES = 16 * MAX_COMPRESSED_BYTES
 _ANSWER_SECONDS = 3_600.0
 """Seconds for which a response is stored."""
 _DELETE_SECONDS = 1.0
-"""Time after which the empty entry that replaces a deleted one expires."""
+"""Seconds until the empty entry that replaces a deleted entry expires."""
 _BYTES_AS_TEXT = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
 
@@ -66,7 +66,8 @@ class SharedEntries(Generic[T]):
         self._room = room
         self._clock = clock
         self._own_entries: OrderedDict[str, tuple[float, int]] = OrderedDict()
-        """The entries of this replica, in the order in which they are dropped: when each expires, and its bytes."""
+        """The entries that this replica has stored, oldest first: the time at which each expires, and its size in
+        bytes."""
         self._used_bytes = 0
         # A named tuple accepts no such configuration, so it is wrapped in a list.
         self._adapter: TypeAdapter[list[T]] = TypeAdapter(list[type_], config=_BYTES_AS_TEXT)  # type: ignore[valid-type]
@@ -138,5 +139,5 @@ class SharedCache:
             await self.drop(url)
 
     async def drop(self, url: str) -> None:
-        """Forget `url`."""
+        """Remove the stored response for `url`."""
         await self._entries.drop(url)

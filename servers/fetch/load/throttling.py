@@ -23,7 +23,7 @@ MAX_QUEUE_FACTOR = 4
 MAX_PAUSE_SECONDS = 3_600.0
 """Maximum pause for a host in seconds, whatever it requests."""
 MAX_HOSTS = 1_000
-"""Maximum number of hosts that are remembered."""
+"""Maximum number of hosts whose pauses are remembered."""
 FREE_BYTES = 1_000_000
 """Number of bytes that a page may use without reserving them."""
 
@@ -37,20 +37,20 @@ class Stopwatch:
     @contextmanager
     def measure(self) -> Iterator[None]:
         """Count the time of the block, even if it raises."""
-        began = anyio.current_time()
+        start = anyio.current_time()
         try:
             yield
         finally:
-            self.seconds += anyio.current_time() - began
+            self.seconds += anyio.current_time() - start
 
     @contextmanager
     def pause(self) -> Iterator[None]:
         """Exclude the time of the block, inside a block that is counted."""
-        began = anyio.current_time()
+        start = anyio.current_time()
         try:
             yield
         finally:
-            self.seconds -= anyio.current_time() - began
+            self.seconds -= anyio.current_time() - start
 
 
 class Slots:
@@ -72,7 +72,7 @@ class Slots:
         semaphore = self._hosts.setdefault(host, anyio.Semaphore(self._per_host))
         self._request_count += 1
         try:
-            # The host's slot comes first, so that requests waiting for a slow host take no slots from other requests.
+            # A request waits for its host's slot first, so that requests to a slow host take no slots from others.
             async with semaphore, self._all:
                 yield
         finally:
@@ -83,21 +83,21 @@ class Pauses:
     """Hosts that responded 429 or 503 with a time to wait."""
 
     def __init__(self) -> None:
-        self._until: OrderedDict[str, tuple[float, int]] = OrderedDict()
+        self._pauses: OrderedDict[str, tuple[float, int]] = OrderedDict()
 
     def add(self, host: str, status: int, seconds: float) -> None:
         """Remember that `host` requested a pause."""
-        self._until[host] = (monotonic() + min(seconds, MAX_PAUSE_SECONDS), status)
-        self._until.move_to_end(host)
-        if len(self._until) > MAX_HOSTS:
-            self._until.popitem(last=False)
+        self._pauses[host] = (monotonic() + min(seconds, MAX_PAUSE_SECONDS), status)
+        self._pauses.move_to_end(host)
+        if len(self._pauses) > MAX_HOSTS:
+            self._pauses.popitem(last=False)
 
     def check(self, host: str) -> None:
         """Raise FetchError with code `status` during the pause of `host`."""
-        until, status = self._until.get(host, (0.0, 0))
-        remaining = until - monotonic()
+        end, status = self._pauses.get(host, (0.0, 0))
+        remaining = end - monotonic()
         if remaining <= 0:
-            self._until.pop(host, None)
+            self._pauses.pop(host, None)
             return
         reason = f"{host} answered {status} earlier and asked for a pause, which ends in {math.ceil(remaining)} s"
         raise FetchError("status", reason, "Try again then.", ErrorResponse(status, float(math.ceil(remaining))))

@@ -34,7 +34,7 @@ class Rules(NamedTuple):
 
 
 class _Entry(NamedTuple):
-    """An allowed exception that is not public: a name or a network, and its ports. None means any port."""
+    """An entry of `Rules.allow_private`: either a name or a network, and the allowed ports. None means any port."""
 
     name: str | None
     network: IPv4Network | IPv6Network | None
@@ -44,10 +44,12 @@ class _Entry(NamedTuple):
         return self.ports is None or port in self.ports
 
     def contains(self, host: str, address: Address, equivalents: Iterable[Address]) -> bool:
+        """Return True if the entry allows this address of the host. An address in METADATA, even as one of the
+        `equivalents`, is allowed only by an entry for that single address."""
         if self.network is None:
             return host == self.name and METADATA.isdisjoint(equivalents)
-        exact = self.network.num_addresses == 1
-        return address in self.network and (exact or METADATA.isdisjoint(equivalents))
+        is_single = self.network.num_addresses == 1
+        return address in self.network and (is_single or METADATA.isdisjoint(equivalents))
 
 
 class Policy:
@@ -87,12 +89,12 @@ class Policy:
         except ValueError:
             raise self._make_private_error(host, port) from None
         equivalents = (parsed, *find_embedded(parsed))
-        bound = {own_host.partition("%")[0] for own_host, own_port in self._endpoints() if own_port == port}
-        # Forwarding by another machine can't be detected.
-        if bound and any(
+        own_addresses = {own_host.partition("%")[0] for own_host, own_port in self._endpoints() if own_port == port}
+        # If another machine forwards connections to this server, that can't be detected.
+        if own_addresses and any(
             equivalent.is_loopback
             or equivalent.is_unspecified
-            or str(equivalent) in bound
+            or str(equivalent) in own_addresses
             or _is_of_this_machine(equivalent)
             for equivalent in equivalents
         ):

@@ -67,8 +67,8 @@ _NAT64_LOCAL = IPv6Network("64:ff9b:1::/48")
 _COMPATIBLE = IPv6Network("::/96")
 _TRANSLATED = IPv6Network("::ffff:0:0:0/96")
 _ISATAP = (0x0000_5EFE, 0x0200_5EFE)
-"""The third 32-bit word of an address that contains an IPv4 address (RFC 5214, 6.1)."""
-_WORD = 0xFFFF_FFFF
+"""The third 32-bit word of an ISATAP address, whose last word is an IPv4 address (RFC 5214, 6.1)."""
+_WORD_MASK = 0xFFFF_FFFF
 
 
 def parse_address(text: str) -> Address:
@@ -98,19 +98,19 @@ def find_embedded(address: Address) -> Iterator[IPv4Address]:
     if isinstance(address, IPv4Address):
         return
     number = int(address)
-    last = IPv4Address(number & _WORD)
+    last_word = IPv4Address(number & _WORD_MASK)
     if address.ipv4_mapped or any(address in network for network in (_COMPATIBLE, _TRANSLATED, _NAT64)):
-        yield last
+        yield last_word
     elif address in _NAT64_LOCAL:
         # The network's operator chooses the prefix length (RFC 6052, 2.2), so all four are checked. The address skips
         # bits 64 to 71.
-        yield last
+        yield last_word
         yield IPv4Address((number >> 64 & 0xFFFF) << 16 | number >> 40 & 0xFFFF)
         yield IPv4Address((number >> 64 & 0xFF) << 24 | number >> 32 & 0xFF_FFFF)
-        yield IPv4Address(number >> 24 & _WORD)
+        yield IPv4Address(number >> 24 & _WORD_MASK)
     elif address.sixtofour:
         yield address.sixtofour
     elif address.teredo:
         yield from address.teredo
-    if number >> 32 & _WORD in _ISATAP:
-        yield last
+    if number >> 32 & _WORD_MASK in _ISATAP:
+        yield last_word

@@ -22,7 +22,7 @@ MAX_IDLE_CONNECTIONS = 20
 IDLE_SECONDS = 15
 """Maximum number of unused connections that are kept, and the number of seconds for which each is kept."""
 
-# The first match counts. The exceptions' texts are not used, because sites can influence them.
+# The first matching class counts. The exceptions' own texts are not used, because sites can influence them.
 _FAILURES: list[tuple[type[Exception], str, str]] = [
     (httpcore.PoolTimeout, "busy", "too many pages are being fetched already"),
     (httpcore.TimeoutException, "timeout", "the site sent nothing for {seconds:g} s"),
@@ -83,7 +83,7 @@ async def open_client(options: ClientOptions, policy: Policy, resolver: Resolver
 
 
 class HostRules(NamedTuple):
-    """What decides whether a host may be requested."""
+    """The policy and the resolver that decide whether a host may be requested."""
 
     policy: Policy
     resolver: Resolver

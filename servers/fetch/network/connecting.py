@@ -53,7 +53,7 @@ class SystemResolver:
         """Create a resolver that abandons a lookup after `seconds`. The lookup's thread runs until the system gives
         up."""
         self._seconds = seconds
-        # Not the shared default limiter: a resolver that hangs must not block anything else.
+        # Lookups don't use the default limiter, since a resolver that hangs must not block anything else.
         self._threads = CapacityLimiter(_MAX_LOOKUPS)
 
     async def resolve(self, host: str) -> Sequence[str]:
@@ -98,7 +98,7 @@ async def resolve_allowed(policy: Policy, resolver: Resolver, host: str, port: i
 
 
 class CheckedBackend(AsyncNetworkBackend):
-    """Resolves, checks and connects within the time limit for connecting."""
+    """Resolves a host, checks its addresses, and connects to one of them, within the time limit for connecting."""
 
     def __init__(self, policy: Policy, resolver: Resolver, inner: AsyncNetworkBackend | None = None) -> None:
         """Create a backend. `inner` makes the connections, and only receives addresses that were checked."""
@@ -110,7 +110,7 @@ class CheckedBackend(AsyncNetworkBackend):
         self,
         host: str,
         port: int,
-        timeout: float | None = None,  # noqa: ASYNC109 (the interface's)
+        timeout: float | None = None,  # noqa: ASYNC109 (httpcore's name)
         local_address: str | None = None,
         socket_options: Iterable[SOCKET_OPTION] | None = None,
     ) -> AsyncNetworkStream:

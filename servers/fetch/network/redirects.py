@@ -9,7 +9,8 @@ from servers.fetch.network.urls import host_of, parse_url
 
 
 def follow(url: URL, location: str | None) -> URL:
-    """Return the target of a redirect from `url` to `location`. Raises FetchError, which contains no part of it."""
+    """Return the target of a redirect from `url` to `location`. Raises FetchError, which does not contain
+    `location`."""
     if location is None:
         raise FetchError("bad_response", f"{host_of(url)} redirects without a location")
     try:

@@ -24,7 +24,7 @@ from truststore import SSLContext
 from servers.fetch.errors import TRY_LATER, FetchError
 
 # Keyed by OpenSSL's X509_V_ERR_... numbers, for which Python has no names.
-_CERTIFICATES = {
+_CERTIFICATE_ERRORS = {
     9: "is not valid yet",
     10: "has expired",
     18: "is self-signed and not trusted",
@@ -39,10 +39,10 @@ _CERTIFICATES = {
     67: "comes from an authority whose key is too weak",
     68: "has a signature that is too weak",
 }
-_ISSUER = {18, 19, 20, 21}
-"""The errors about an authority that is not trusted."""
+_UNTRUSTED_ISSUERS = {18, 19, 20, 21}
+"""The numbers of errors about an authority that is not trusted."""
 # Keyed by OpenSSL's reasons.
-_HANDSHAKES = {
+_HANDSHAKE_ERRORS = {
     "UNSUPPORTED_PROTOCOL": "does not support TLS 1.2 or newer",
     "TLSV1_ALERT_PROTOCOL_VERSION": "does not support TLS 1.2 or newer",
     "WRONG_VERSION_NUMBER": "does not speak TLS on this port",
@@ -60,10 +60,10 @@ _HANDSHAKES = {
 MAX_SILENCE_SECONDS = 3.0
 """Maximum number of seconds without data before a peer is sent a ping, and maximum wait for the reply."""
 SILENCE_SHARE = 0.2
-"""The same, as a fraction of the time limit for one read."""
+"""The same maximum as a fraction of the time limit for one read; the smaller one counts."""
 PING = bytes((0, 0, 8, 6, 0, 0, 0, 0, 0)) + b"anybody?"
 
-_used: ContextVar[list["Http2Stream"] | None] = ContextVar("used", default=None)
+_used_streams: ContextVar[list["Http2Stream"] | None] = ContextVar("used", default=None)
 
 
 def tls_context(ca_file: Path | None) -> ssl.SSLContext:
@@ -86,20 +86,20 @@ def tls_context(ca_file: Path | None) -> ssl.SSLContext:
 
 
 class TlsStream(AsyncNetworkStream):
-    """A connection that can be upgraded to TLS. Failures have a reason: FetchError("tls"), "connect" or "timeout"."""
+    """A connection that can be upgraded to TLS. A failure of TLS is a FetchError with code `tls` or `timeout`."""
 
     def __init__(self, inner: AsyncNetworkStream, host: str) -> None:
         self._inner = inner
         self._host = host
 
-    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 (the interface's)
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 (httpcore's name)
         """Read the bytes that have arrived; b"" at the end."""
         try:
             return await self._inner.read(max_bytes, timeout)
         except ssl.SSLError as error:
             raise _explain(error, self._host) from error
 
-    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 (the interface's)
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 (httpcore's name)
         """Write all of the buffer."""
         try:
             await self._inner.write(buffer, timeout)
@@ -114,7 +114,7 @@ class TlsStream(AsyncNetworkStream):
         self,
         ssl_context: ssl.SSLContext,
         server_hostname: str | None = None,
-        timeout: float | None = None,  # noqa: ASYNC109 (the interface's)
+        timeout: float | None = None,  # noqa: ASYNC109 (httpcore's name)
     ) -> AsyncNetworkStream:
         """Begin TLS, and verify the host's certificate."""
         host = server_hostname or self._host
@@ -144,10 +144,10 @@ class TlsStream(AsyncNetworkStream):
 def _explain(error: BaseException | None, host: str) -> FetchError:
     if isinstance(error, ssl.SSLCertVerificationError):
         code = error.verify_code
-        advice = "The operator can add the authority with --ca-file" if code in _ISSUER else ""
-        return FetchError("tls", f"the certificate of {host} {_CERTIFICATES.get(code, 'is not valid')}", advice)
+        advice = "The operator can add the authority with --ca-file" if code in _UNTRUSTED_ISSUERS else ""
+        return FetchError("tls", f"the certificate of {host} {_CERTIFICATE_ERRORS.get(code, 'is not valid')}", advice)
     if isinstance(error, ssl.SSLError):
-        reason = _HANDSHAKES.get(error.reason or "", "failed the TLS handshake")
+        reason = _HANDSHAKE_ERRORS.get(error.reason or "", "failed the TLS handshake")
         return FetchError("tls", f"{host} {reason}")
     return FetchError("tls", f"{host} ended the connection during the TLS handshake")
 
@@ -156,11 +156,11 @@ def _explain(error: BaseException | None, host: str) -> FetchError:
 def record_streams() -> Iterator[list["Http2Stream"]]:
     """Yield the list of connections on which this task sends data during the block."""
     streams: list[Http2Stream] = []
-    token = _used.set(streams)
+    token = _used_streams.set(streams)
     try:
         yield streams
     finally:
-        _used.reset(token)
+        _used_streams.reset(token)
 
 
 class Http2Stream(AsyncNetworkStream):
@@ -168,9 +168,9 @@ class Http2Stream(AsyncNetworkStream):
 
     def __init__(self, inner: AsyncNetworkStream) -> None:
         self._inner = inner
-        self._writing = anyio.Lock()
+        self._write_lock = anyio.Lock()
 
-    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 (the interface's)
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 (httpcore's name)
         """Read the bytes that have arrived; b"" at the end. Raises httpcore.ReadTimeout and closes the connection if
         its peer is dead.
         """
@@ -186,14 +186,14 @@ class Http2Stream(AsyncNetworkStream):
                 await self.aclose()
             raise
 
-    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 (the interface's)
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 (httpcore's name)
         """Write all of the buffer."""
-        if (streams := _used.get()) is not None and self not in streams:
+        if (streams := _used_streams.get()) is not None and self not in streams:
             streams.append(self)
         await self._write(buffer, timeout)
 
     async def _write(self, frames: bytes, seconds: float | None) -> None:
-        async with self._writing:
+        async with self._write_lock:
             await self._inner.write(frames, seconds)
 
     async def aclose(self) -> None:

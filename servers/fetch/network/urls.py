@@ -43,7 +43,7 @@ def _split_scheme(text: str) -> tuple[str, str]:
     if _CONTROLS.search(text) or _SURROGATES.search(text):
         raise FetchError("bad_url", "the URL contains characters that are not allowed in a URL")
     match = _SCHEME.match(text)
-    if match is None or (match[2] is None and "." in match[1]):  # `example.com:80`
+    if match is None or (match[2] is None and "." in match[1]):  # as in `example.com:80`
         raise FetchError(
             "bad_url", "the URL is not valid", "Specify a complete URL, such as https://example.com/page"
         )
