@@ -52,6 +52,7 @@ def unified_diff(edited: EditedText, path: str, context: int = 3) -> str:
 
 
 def _changes(edited: EditedText) -> Iterator[_Change]:
+    """Yield the changes in order, each of whole lines."""
     line = added = position = 0
     for start, end, new_start, new_end in _whole_lines(edited):
         line += edited.before.count("\n", position, start)
@@ -93,6 +94,7 @@ def _starts_line(text: str, position: int) -> bool:
 
 
 def _lines(text: str) -> list[str]:
+    """Return the lines of `text` with their line endings."""
     lines = text.split("\n")
     last = lines.pop()
     return [line + "\n" for line in lines] + ([last] if last else [])
@@ -130,6 +132,7 @@ def _common_start(old: list[str], new: list[str], reserved: int) -> int:
 
 
 def _hunk(text: str, group: list[_Change], context: int) -> Iterator[str]:
+    """Yield the lines of the hunk for a group of changes that are close to each other."""
     first, last = group[0], group[-1]
     start = first.start
     for _ in range(context):
@@ -160,5 +163,6 @@ def _mark_lines(mark: str, lines: list[str]) -> Iterator[str]:
 
 
 def _format_span(start: int, length: int) -> str:
+    """Return a range of lines as a hunk header has it. `start` is the number of lines before the range."""
     begin = start + (1 if length else 0)
     return f"{begin}" if length == 1 else f"{begin},{length}"

@@ -110,8 +110,9 @@ def _begins_unified(lines: list[str], index: int) -> bool:
 
 
 def _ends_hunk(lines: list[str], index: int) -> bool:
-    # No line of a hunk begins like this, but a removed line may be "-- ".
-    # An email from git format-patch ends with two hyphens and git's version.
+    """Return True if the line at `index` is not part of the hunk that precedes it."""
+    # An email from git format-patch ends with the line "-- " and git's version. A removed line may be "-- " as well,
+    # so both lines are checked.
     return (
         bool(lines[index] and not lines[index].startswith(_MARKS))
         or _begins_file(lines, index)
@@ -120,6 +121,7 @@ def _ends_hunk(lines: list[str], index: int) -> bool:
 
 
 def _read_path(lines: list[str], index: int) -> str:
+    """Return the path of the file that begins at `index`, without the letters that git writes before it."""
     if lines[index].startswith(_UPDATE_HEADER):
         return lines[index].removeprefix(_UPDATE_HEADER).rstrip()
     old, new = (_unquote(line[4:].split("\t")[0].rstrip()) for line in lines[index : index + 2])
@@ -135,6 +137,7 @@ def _read_path(lines: list[str], index: int) -> str:
 
 
 def _unquote(path: str) -> str:
+    """Return the path without the quotes and escapes of git, if it has any."""
     quoted = re.fullmatch(_QUOTED, path)
     if quoted is None:
         return path
@@ -142,6 +145,7 @@ def _unquote(path: str) -> str:
 
 
 def _read_hunk(lines: list[str], index: int, end: int, headings: tuple[str, ...]) -> Edit:
+    """Return the hunk between its header at `index` and `end` as an edit."""
     body = lines[index + 1 : end]
     # Models leave empty lines between hunks and after the last.
     while body and not body[-1]:

@@ -168,6 +168,7 @@ def read_contents(
 
 
 def _write_once(rooted: RootedFiles, place: Place, request: _WriteRequest) -> WriteResult:
+    """Write like `write_file`, without another attempt after a concurrent change."""
     rooted.roots.require_writable(place)
     with rooted.locate(place) as entry, lock_entries(entry) as (handle,):
         rooted.roots.require_writable(entry.place)
@@ -237,6 +238,7 @@ def _match_format(head: bytes, request: _WriteRequest, path: str) -> tuple[str, 
 
 
 def _append_text(rooted: RootedFiles, entry: Entry, handle: Handle | None, request: _WriteRequest) -> WriteResult:
+    """Append the text to the existing file."""
     path = entry.place.path
     old = read_contents(rooted, entry, handle, request.options.encoding)
     require_same(old.stat, request.options.etag, path)
@@ -283,6 +285,7 @@ def _append(entry: Entry, data: bytes, status: os.stat_result) -> os.stat_result
 
 
 def _make_directory(rooted: RootedFiles, place: Place) -> bool:
+    """Create the directory at `place`. Return False if it exists."""
     with rooted.locate(place) as entry:
         if entry.stat is not None:
             if not stat.S_ISDIR(entry.stat.st_mode):

@@ -43,6 +43,8 @@ async def report_missing_roots(ctx: Context[Files]) -> None:
 
 
 def _wrap_handler(method: Method, handler: Handler) -> Handler:
+    """Return a handler that, if a call fails, also reports missing allowed directories and adds advice to the error.
+    Handlers of methods that don't access files are returned unchanged."""
     if method.name not in _REPORTED_METHODS:
         return handler
 

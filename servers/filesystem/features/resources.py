@@ -179,6 +179,7 @@ async def list_resources(ctx: Ctx) -> list[Resource]:
 
 
 def _list_roots(files: Files, limit: int) -> list[Resource]:
+    """Return the allowed directories, then the entries directly in them, as resources."""
     roots: list[Resource] = []
     entries: list[listing.ListedEntry] = []
     for index, path in enumerate(files.rooted.roots.paths):

@@ -354,6 +354,7 @@ class Journal:
         return self._remove(numbers)
 
     def _remove(self, numbers: Sequence[int]) -> list[str]:
+        """Delete the changes with these numbers, and return the names of their images."""
         names: list[str] = []
         for number in numbers:
             query = "SELECT name FROM step WHERE change = ? AND name IS NOT NULL"

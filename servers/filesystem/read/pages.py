@@ -111,6 +111,7 @@ class _DocumentBytes(NamedTuple):
 def _read_part(
     source: Readable, etag: str, path: str, budget: int, part: Part, check: Callable[[], None] = _do_nothing
 ) -> TextRead:
+    """Return the part of the text that `part` selects."""
     if part.cursor is not None:
         cursor = cursor_of(part.cursor, etag, path)
         return _read_page(source, path, budget, cursor, Charset(cursor.charset))

@@ -259,6 +259,7 @@ class _Search:
         return None
 
     def _report_lines(self, file: FileMatches, path: Names, hits: Iterator[Hit]) -> Position | None:
+        """Report the matching lines of a file. Return the same as `_search`."""
         last_number = last_shown = 0
         file["matches"] = []
         for hit in hits:

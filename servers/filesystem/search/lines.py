@@ -350,6 +350,7 @@ def start_of_lines(data: bytes | bytearray, end: int, count: int) -> int:
 
 
 def _hits(data: bytes, start: int, end: int, number: int, matcher: Matcher) -> Iterator[Hit]:
+    """Yield a hit for each match in `data[start:end]`, whose first line has this `number`."""
     counted = position = start
     while position < end:
         match = matcher.search(data, position, end)

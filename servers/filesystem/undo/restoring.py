@@ -113,6 +113,7 @@ def is_unchanged(rooted: RootedFiles, entry: Entry, state: State) -> bool:
 
 
 def _move_back(rooted: RootedFiles, source: str, destination: str, state: State) -> None:
+    """Move the entry at `source` to `destination`, if it still has this state."""
     roots = rooted.roots
     places = roots.place(source), roots.place(destination)
     for place in places:
@@ -133,6 +134,7 @@ def _move_back(rooted: RootedFiles, source: str, destination: str, state: State)
 
 
 def _remove(rooted: RootedFiles, entry: Entry) -> None:
+    """Delete the entry. A directory may only contain what a killed process has left."""
     if entry.stat is not None and stat.S_ISDIR(entry.stat.st_mode):
         rooted.roots.require_movable(entry.place)
         _discard_unfinished(rooted, entry)

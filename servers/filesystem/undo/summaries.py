@@ -57,6 +57,7 @@ def summaries(history: History, rooted: RootedFiles, limit: int, budget: int) ->
 
 
 def _diff_of(journal: Journal, rooted: RootedFiles, step: Step) -> str:
+    """Return the diff of a step, or a note on why there is none."""
     path = "/".join(rooted.roots.place(step.path).parts)
     try:
         before, after = (_text(journal, rooted, step.path, state) for state in (step.before, step.after))

@@ -206,6 +206,7 @@ def _restore_all(journal: Journal, rooted: RootedFiles, number: int, data: Seque
 
 
 def _put_back(journal: Journal, rooted: RootedFiles, restored: Sequence[Step]) -> None:
+    """Revert the steps that were made, latest first."""
     for step in reversed(restored):
         with suppress(FilesError, OSError):
             data = b"" if step.image is None else journal.images.read(step.image)

@@ -101,18 +101,18 @@ class Journal:
         self._watcher = watcher
         self._idle = idle
         self._entries: deque[_Entry] = deque(maxlen=size)
-        self._last = 0
+        self._last_number = 0
         """The number of the newest entry, counted from 1."""
         self._run = os.urandom(4).hex()
         self._trees: list[Tree] = []
         self._written_places: list[Place] | None = []
         """The places where this server itself wrote since the last read; None if there are too many to remember."""
-        self._beginning = anyio.Lock()
-        self._begun = anyio.Event()
+        self._begin_lock = anyio.Lock()
+        self._watching = anyio.Event()
         """Set while the roots are watched."""
-        self._recorded = anyio.Event()
+        self._entry_added = anyio.Event()
         """Set when an entry is added; then it is replaced."""
-        self._used_at = 0.0
+        self._read_at = 0.0
         """The time of the last read (`time.monotonic`)."""
         self.on_own_write: Callable[[Place], None] = lambda _: None
         """Called with each place where this server itself wrote. It must not block."""
@@ -120,13 +120,13 @@ class Journal:
     @property
     def cursor(self) -> str | None:
         """The cursor for all changes from now on; None if nothing is watched."""
-        return f"{self._run}-{self._last}" if self._trees else None
+        return f"{self._run}-{self._last_number}" if self._trees else None
 
     async def run(self) -> None:
         """Stop watching once there has been no reader for a while. Runs until cancelled."""
         while True:
-            await self._begun.wait()
-            remaining = self._used_at + self._idle - time.monotonic()
+            await self._watching.wait()
+            remaining = self._read_at + self._idle - time.monotonic()
             if remaining > 0:
                 await anyio.sleep(remaining)
             else:
@@ -134,33 +134,33 @@ class Journal:
                 self._trees = []
                 self._entries.clear()
                 self._run = os.urandom(4).hex()
-                self._begun = anyio.Event()
+                self._watching = anyio.Event()
 
     async def read(self, page: Page, selection: Selection, wait: float) -> Changes:
         """Return a page of the changes since its cursor. If there are none, wait up to `wait` seconds for one.
 
         Without a cursor, return only a new cursor. Raises FilesError with code `bad_cursor`, and `too_many`.
         """
-        await self._begin()
+        await self._begin_watching()
         # The system may report this server's own writes later, so their places are checked now.
         places, self._written_places = self._written_places, []
         if places != []:  # None is everything: there were too many to remember
             for tree in self._trees:
                 await self._watcher.run_in_thread(tree.place, _check_places, tree, self._rooted, places)
                 await self._record(tree.take_events())
-        number = self._last if page.cursor is None else self._parse_cursor(page.cursor)
+        number = self._last_number if page.cursor is None else self._parse_cursor(page.cursor)
         if page.cursor is None or number is None:
-            return self._changes([], self._last, overflow=page.cursor is not None)
+            return self._changes([], self._last_number, overflow=page.cursor is not None)
         deadline = time.monotonic() + wait
         while True:
-            if number < self._last - len(self._entries):
-                return self._changes([], self._last, overflow=True)
+            if number < self._last_number - len(self._entries):
+                return self._changes([], self._last_number, overflow=True)
             entries, number = self._entries_after(number, selection, page)
-            self._used_at = time.monotonic()
-            if entries or self._used_at >= deadline:
+            self._read_at = time.monotonic()
+            if entries or self._read_at >= deadline:
                 return self._changes(entries, number)
-            with anyio.move_on_after(deadline - self._used_at):
-                await self._recorded.wait()
+            with anyio.move_on_after(deadline - self._read_at):
+                await self._entry_added.wait()
 
     def add_write(self, place: Place) -> None:
         """Note that this server itself changed something at `place`, so that later reads include it."""
@@ -170,9 +170,10 @@ class Journal:
             if len(self._written_places) > MAX_NOTICED:
                 self._written_places = None
 
-    async def _begin(self) -> None:
-        self._used_at = time.monotonic()
-        async with self._beginning:
+    async def _begin_watching(self) -> None:
+        """Watch all roots, unless they are watched already."""
+        self._read_at = time.monotonic()
+        async with self._begin_lock:
             if self._trees:
                 return
             paths = self._roots.paths
@@ -187,7 +188,7 @@ class Journal:
                     trees.append(await self._watcher.watch_tree(_key(number), place, [_EVERYTHING], self._record))
                 self._trees = trees
                 on_failure.pop_all()
-            self._begun.set()
+            self._watching.set()
 
     def _unwatch(self) -> None:
         for index in range(len(self._roots.paths)):
@@ -211,23 +212,23 @@ class Journal:
                 for event in events[start : start + STEP_PLACES]
             ]
             self._entries += entries
-            self._last += len(entries)
-        self._recorded.set()
-        self._recorded = anyio.Event()
+            self._last_number += len(entries)
+        self._entry_added.set()
+        self._entry_added = anyio.Event()
 
     def _parse_cursor(self, cursor: str) -> int | None:
         """Return the number of the last entry read at that cursor; None if it is no longer known."""
         run, _, number = cursor.partition("-")
         if not number.isdecimal() or len(cursor) > 40:
             raise FilesError("bad_cursor", "", "this is not a cursor", "Omit it to get one.")
-        return int(number) if run == self._run and int(number) <= self._last else None
+        return int(number) if run == self._run and int(number) <= self._last_number else None
 
     def _entries_after(self, number: int, selection: Selection, page: Page) -> tuple[list[_Entry], int]:
         """Return the entries after `number`, and the number of the last entry examined."""
         entries: list[_Entry] = []
         budget = ByteBudget(page.max_bytes)
         latest: dict[str, str] = {}
-        skipped = number - (self._last - len(self._entries))
+        skipped = number - (self._last_number - len(self._entries))
         for entry in islice(self._entries, skipped, None):
             # A client that is told of a creation or modification need not be told of later modifications of that
             # path.
@@ -243,7 +244,9 @@ class Journal:
     def _changes(self, entries: list[_Entry], number: int, overflow: bool = False) -> Changes:
         changes = tuple(Change(kind, _display(path), time_) for kind, path, time_ in entries)
         is_partial = any(tree.is_full for tree in self._trees)
-        return Changes(changes, f"{self._run}-{number}", bool(entries) and number < self._last, overflow, is_partial)
+        return Changes(
+            changes, f"{self._run}-{number}", bool(entries) and number < self._last_number, overflow, is_partial
+        )
 
 
 def _display(path: str) -> str:

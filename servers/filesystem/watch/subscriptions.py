@@ -165,6 +165,7 @@ class GlobsByKey:
 
 
 def _matches(glob: Glob, parents: Parts, names: Iterable[str]) -> bool:
+    """Return True if the glob matches one of these names in the directory at `parents`."""
     states = glob.states_after(parents)
     return any(glob.accepts(glob.step(states, name)) for name in names)
 

@@ -141,6 +141,7 @@ class Tree:
         self._known.clear()
 
     def _check_entry(self, path: str) -> None:
+        """Check the entry at `path`, which a notice was about."""
         *parents, name = path[len(self._path) :].strip(os.sep).split(os.sep)  # noqa: PTH206
         directory = self._known.get(tuple(parents))
         parts = (*parents, name)
@@ -156,6 +157,7 @@ class Tree:
             self._walk(parts)
 
     def _walk(self, parts: Parts) -> None:
+        """Read the directory, and the directories below it that may contain matches."""
         pending = [parts]
         # If the initial check uses up the quota, nothing more can be recorded.
         while pending and (self._is_initialized or not self.is_full):
@@ -186,6 +188,7 @@ class Tree:
         return name in directory.entries and self._glob.can_match_below(self._glob.step(directory.states, name))
 
     def _read_marks(self, parts: Parts) -> Iterator[tuple[str, int]]:
+        """Yield the name and mark of each entry that is not left out."""
         place = self._place_of(parts)
         with self._rooted.open_directory(place, follow=not parts) as opened, SYSTEM.scan(opened) as entries:
             for entry in entries:

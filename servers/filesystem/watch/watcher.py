@@ -186,6 +186,7 @@ class Watcher:
                     self._has_local_targets = anyio.Event()
 
     async def _run_remote(self) -> None:
+        """Check the remote targets every second, until cancelled."""
         while True:
             await self._has_remote_targets.wait()
             started_at = time.monotonic()
@@ -254,6 +255,7 @@ class Watcher:
         self._ended_targets = busy
 
     async def _watch_local(self) -> None:
+        """Check the local targets after notices and sweeps, until there are none."""
         noticed: set[str] | None = None
         while self._targets(remote=False):
             # Created before the check, so that later changes of the set end the wait below.
@@ -304,6 +306,7 @@ class Watcher:
                 watched.notice(now, path)
 
     async def _check_and_notify(self, remote: bool) -> None:
+        """Check the targets that are due, and call back for those that have changed."""
         started_at = time.monotonic()
         targets = ((key, item) for key, item in self._watched.items() if item.is_remote == remote)
         due = [(key, item) for key, item in targets if item.due_at is not None and item.due_at <= started_at]
@@ -326,6 +329,7 @@ class Watcher:
                 await watched.callback()
 
     def _register(self, watched: WatchedTarget) -> None:
+        """Let notices about the paths of the target cause a check of it."""
         for path in watched.target.trail:
             self._on_trail[path].append(watched)
         for path in watched.target.directories:
