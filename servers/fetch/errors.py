@@ -1,7 +1,7 @@
 """Failures to fetch a page, as one exception with a stable code.
 
 `FetchError` is the only exception that this package raises on purpose. It never contains credentials, private
-addresses that a name resolved to, or paths on this machine. A site's text can't forge a line of it.
+addresses that a name resolved to, or paths on this machine. Text from a site can't imitate one of its lines.
 """
 
 import re
@@ -36,7 +36,7 @@ _ADVICE = {
     "connect": "Check the host and the port of the URL, or try again later.",
     "tls": "Check the host and the port of the URL, or fetch another page: certificates are always verified.",
 }
-"""The advice for codes whose failures all have the same next step."""
+"""The advice for codes for which the next step is always the same."""
 GONE = frozenset({404, 410})
 """Status codes for a page that no longer exists."""
 
@@ -54,8 +54,9 @@ class ErrorResponse(NamedTuple):
 class FetchError(CodedError):
     """A refusal or failure, with each text on one line.
 
-    The texts contain no words from a page or a site, which are untrusted: those are in `quoted`, as lines, and in
-    `response`. The only exceptions, in quotes, are the host in a redirect and the type of a page.
+    The reason and the suggestion contain no words from a page or a site, which are untrusted, except for the host in
+    a redirect and the type of a page, in quotes. All other words of a site are in `quoted`, as lines, and in
+    `response`.
     """
 
     def __init__(

@@ -51,8 +51,8 @@ async def _open(opening: Opening) -> AsyncIterator[State]:
 
 
 @app.on_ready
-async def _ready(running: Run[State]) -> str | None:
-    fetcher = await running.state.fetcher.get()
+async def _ready(run: Run[State]) -> str | None:
+    fetcher = await run.state.fetcher.get()
     try:
         await fetcher.reader.prepare()
     except WorkerError as error:
@@ -61,5 +61,5 @@ async def _ready(running: Run[State]) -> str | None:
 
 
 @app.error(FetchError)
-def _explain(error: FetchError) -> ToolError:
+def _make_tool_error(error: FetchError) -> ToolError:
     return ToolError(explain(error))

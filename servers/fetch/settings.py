@@ -107,7 +107,7 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _check_libraries(self) -> Self:
-        # They are imported only with the first page, when this error would come too late.
+        # These packages are imported only for the first page, when this error would come too late.
         if any(find_spec(library) is None for library in ("httpx", "lxml")):
             raise ValueError(missing_extra_message("fetch"))
         return self
@@ -128,7 +128,8 @@ class Settings(BaseModel):
         return Rules(self.allow_private, self.allow_host, self.deny_host, self.allow_port)
 
     def narrow(self, narrowing: Narrowing) -> Self:
-        """Return these settings limited to the given hosts. Raises ValueError for one that is not allowed here."""
+        """Return these settings limited to the given hosts. Raises ValueError for a host that these settings
+        refuse."""
         if not narrowing.allow_host:
             raise ValueError("allow-host: name at least one")
         policy = Policy(Rules(allow_host=self.allow_host, deny_host=self.deny_host))

@@ -38,7 +38,7 @@ async def fetch_excerpts(ctx: Ctx, request: PageRequest, selection: Selection) -
     """
     if selection.start_index or (selection.find is not None and selection.since is not None):
         raise FetchError("bad_argument", "find, since and start_index can't be combined", "Pass only one of them.")
-    # The fetch below replaces it, here and at the other replicas.
+    # The stored snapshot is read first, since the fetch below replaces it, here and at the other replicas.
     before = None if selection.since is None else await find_stored_snapshot(ctx, request)
     snapshot = await fetch_snapshot(ctx, request, refresh=selection.refresh)
     if selection.since is None:
@@ -62,41 +62,41 @@ async def _show_passages(ctx: Ctx, snapshot: Snapshot, selection: Selection) -> 
 
     text = snapshot.page.text
 
-    def notes(shown: int, total: int) -> list[str]:
+    def make_notes(shown: int, total: int) -> list[str]:
         counts = f"{shown} of {total} passages with these words, in page order"
         searched = f"only the first {MAX_SEARCHED_LENGTH:,} of {len(text):,} characters were searched"
         return [counts, searched] if len(text) > MAX_SEARCHED_LENGTH else [counts]
 
-    size = room_for_text(ctx, _make_frame(snapshot, notes(0, 0)))
-    parts = await _fit(partial(find_passages, text, selection.find or ""), selection.characters, size)
-    return _make_result(snapshot, parts, selection.characters, size, notes(parts.shown, parts.total))
+    size = room_for_text(ctx, _make_frame(snapshot, make_notes(0, 0)))
+    excerpts = await _find_fitting(partial(find_passages, text, selection.find or ""), selection.characters, size)
+    return _make_result(snapshot, excerpts, selection.characters, size, make_notes(excerpts.shown, excerpts.total))
 
 
 async def _show_changes(ctx: Ctx, snapshot: Snapshot, old: str, selection: Selection) -> CallToolResult:
     from ..pages.changes import find_changes
 
     too_much = f"too much has changed since version {selection.since} for a comparison: this is the page as it is now"
-    # The longest note.
+    # The size is computed with the longest of the possible notes.
     size = room_for_text(ctx, _make_frame(snapshot, [too_much]))
-    parts = await _fit(partial(find_changes, old, snapshot.page.text), selection.characters, size)
-    if parts is None:
+    excerpts = await _find_fitting(partial(find_changes, old, snapshot.page.text), selection.characters, size)
+    if excerpts is None:
         piece = cut(snapshot.page.text, 0, selection.characters, size)
         text = text_of(snapshot, piece, (too_much,), snapshot.version)
         return CallToolResult(content=[TextContent(text=text)], meta=facts_of(snapshot, piece, snapshot.version))
-    note = f"{parts.shown} of {parts.total} changes since version {selection.since}"
-    if not parts.total:
+    note = f"{excerpts.shown} of {excerpts.total} changes since version {selection.since}"
+    if not excerpts.total:
         note = f"only white space has changed since version {selection.since}"
-    return _make_result(snapshot, parts, selection.characters, size, [note])
+    return _make_result(snapshot, excerpts, selection.characters, size, [note])
 
 
-async def _fit(find: Callable[[int], T], characters: int, size: int) -> T:
+async def _find_fitting(find: Callable[[int], T], characters: int, size: int) -> T:
     """Return the excerpts that `find` returns for a number of characters, limited to that number and to `size` bytes
     of JSON."""
     while True:
-        parts = await to_thread.run_sync(find, characters)
-        if parts is None or (needed := len(to_json(parts.text))) <= size:
-            return parts
-        characters = max(min(characters, len(parts.text)) * size // needed - 1, 1)
+        excerpts = await to_thread.run_sync(find, characters)
+        if excerpts is None or (needed_bytes := len(to_json(excerpts.text))) <= size:
+            return excerpts
+        characters = max(min(characters, len(excerpts.text)) * size // needed_bytes - 1, 1)
 
 
 def _make_frame(snapshot: Snapshot, notes: Sequence[str]) -> str:
@@ -105,16 +105,16 @@ def _make_frame(snapshot: Snapshot, notes: Sequence[str]) -> str:
 
 
 def _make_result(
-    snapshot: Snapshot, parts: "Excerpts", characters: int, size: int, notes: Sequence[str]
+    snapshot: Snapshot, excerpts: "Excerpts", characters: int, size: int, notes: Sequence[str]
 ) -> CallToolResult:
     """Return the excerpts below the page's header, and the metadata of the whole page."""
-    shown = cut(parts.text, 0, characters, size)
+    shown = cut(excerpts.text, 0, characters, size)
     piece = shown._replace(total=len(shown.text))
     text = text_of(_remove_headings(snapshot), piece, tuple(notes), snapshot.version)
     facts = facts_of(snapshot, Piece(snapshot.page.text, 0, len(snapshot.page.text)), snapshot.version)
-    return CallToolResult(content=[TextContent(text=text)], meta=facts | {"startIndexes": list(parts.starts)})
+    return CallToolResult(content=[TextContent(text=text)], meta=facts | {"startIndexes": list(excerpts.starts)})
 
 
 def _remove_headings(snapshot: Snapshot) -> Snapshot:
-    """Return a page without the headings of its omitted text, which contain no excerpt."""
+    """Return the snapshot without the headings of the omitted text, which a result with excerpts does not list."""
     return snapshot._replace(page=snapshot.page._replace(omitted_headings=()))

@@ -1,4 +1,4 @@
-"""Pages as resources under their own URLs, with a list of recent ones, and as a prompt."""
+"""Pages as resources under their own URLs, with a list of the last ones fetched, and as a prompt."""
 
 from itertools import islice
 from typing import Annotated
@@ -47,7 +47,7 @@ async def read_page(ctx: Ctx, url: str) -> TextResourceContents | BlobResourceCo
 
 
 async def _read(ctx: Ctx, uri: str) -> TextResourceContents | BlobResourceContents:
-    snapshot = await _snapshot(ctx, uri)
+    snapshot = await _fetch_or_refuse(ctx, uri)
     page = snapshot.page
     piece = cut(page.text, 0, _MAX_CHARACTERS, ctx.budget.result_bytes // 2)
     facts = facts_of(snapshot, piece)
@@ -77,7 +77,7 @@ async def list_recent(ctx: Ctx) -> list[Resource]:
 @features.prompt(title="Fetch a page")
 async def fetch(ctx: Ctx, url: Annotated[str, Field(description="http or https")]) -> str:
     """Read a web page as Markdown."""
-    snapshot = await _snapshot(ctx, url)
+    snapshot = await _fetch_or_refuse(ctx, url)
     return text_of(snapshot, cut(snapshot.page.text, 0, _MAX_CHARACTERS, ctx.budget.result_bytes // 2))
 
 
@@ -94,12 +94,13 @@ async def subscribe(ctx: Ctx, uri: str) -> str:
         raise ResourceNotFound(uri, explain(error)) from None
 
 
-async def unsubscribe(running: Run[State], key: str) -> None:
-    """Stop watching a page without subscribers."""
-    running.state.watcher.unwatch(key)
+async def unsubscribe(run: Run[State], key: str) -> None:
+    """Stop watching a page that has no more subscribers."""
+    run.state.watcher.unwatch(key)
 
 
-async def _snapshot(ctx: Ctx, url: str) -> Snapshot:
+async def _fetch_or_refuse(ctx: Ctx, url: str) -> Snapshot:
+    """Return the current page. Raises InvalidParams, as resources and prompts do."""
     try:
         return await fetch_snapshot(ctx, PageRequest(url))
     except FetchError as error:

@@ -12,7 +12,7 @@ _NUMBER_BYTES = 40
 
 
 def room_for_text(ctx: Ctx, frame: str) -> int:
-    """Return the number of bytes of JSON for the text of a page: the number that the client's host shows, less the
-    size of `frame` (the result without text), but at least half of it."""
+    """Return the number of bytes of JSON that the text of a page may take: what the client's host shows of a result,
+    less the size of `frame` (the result without the text), but at least half of what the host shows."""
     page = ctx.budget.page_bytes - len(to_json(frame)) - _NUMBER_BYTES
     return max(min(page, ctx.budget.result_bytes - OVERHEAD_BYTES), ctx.budget.page_bytes // 2)

@@ -71,7 +71,7 @@ class State(NamedTuple):
     fetcher: LazyFetcher
     snapshots: Snapshots
     turns: Turns
-    """The order in which clients take turns to fetch."""
+    """The queue in which clients take turns to fetch."""
     shared: "SharedSnapshots | None"
     """The snapshots of other replicas, if there are any."""
     watcher: Watcher
@@ -110,7 +110,7 @@ async def fetch_snapshot(ctx: Ctx, request: PageRequest, *, refresh: bool = Fals
         async with ctx.turn(ctx.state.turns):
             snapshot = await fetcher.fetch(request, refresh=refresh, site=site)
     finally:
-        # After the turn, which a client that does not read its log messages would block.
+        # The report comes after the turn: a client that does not read its log messages would prolong the turn.
         await report_slow(ctx, request.url, site.seconds)
     ctx.state.snapshots.put(ctx.owner, request, snapshot)
     shared, key = ctx.state.shared, _make_key(ctx, request)

@@ -20,7 +20,7 @@ from .room import OVERHEAD_BYTES, room_for_text
 from .state import Ctx, State, fetch_snapshot, find_stored_snapshot
 
 PAGE_APP = "ui://fetch/page"
-"""The app page that shows a fetched page."""
+"""The URI of the MCP app that shows a fetched page."""
 
 features = Features[State]()
 

@@ -8,12 +8,13 @@ from operator import eq
 from servers.fetch.pages.passages import Excerpts, Passage, blocks_of, label
 
 _MAX_LINES = 1_500
-"""Maximum number of lines of either text to compare. The time is quadratic, or worse for malicious text."""
+"""Maximum number of lines of either text to compare. The time grows with the square of the number, or faster for
+malicious text."""
 
 
 def find_changes(old: str, new: str, room: int) -> Excerpts | None:
-    """Return the removed lines, prefixed with "- ", and the new ones, prefixed with "+ ": as many changes as fit into
-    `room` characters. Return None if there are too many different lines to compare.
+    """Return the changes, as many as fit into `room` characters: the removed lines, prefixed with "- ", and the added
+    ones, prefixed with "+ ". Return None if there are too many different lines to compare.
 
     Trailing white space and empty lines do not count as changes.
     """

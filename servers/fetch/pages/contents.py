@@ -1,7 +1,7 @@
 """The contents of a page: its headings and links, taken from its Markdown.
 
-This server has written the Markdown, so a heading is a line that begins with number signs, and a page's text can't
-imitate one.
+This server has written the Markdown, so every line that begins with number signs is a heading: in a page's text, such
+signs are escaped.
 """
 
 import re
@@ -18,7 +18,7 @@ _MAX_SEARCHED = 400_000
 """Maximum number of characters that are searched."""
 _MAX_HEADINGS, _MAX_LINKS = 300, 500
 """Maximum numbers of headings and of links that are listed."""
-_MAX_TITLE, _MAX_WORDS = 500, 200
+_MAX_TITLE, _MAX_TEXT = 500, 200
 """Maximum number of characters in a title, a heading or a link's text."""
 _MAX_URL = 2_000
 """Maximum number of characters in a URL; longer links are left out."""
@@ -26,16 +26,16 @@ _MAX_BYTES = 40_000
 """Maximum size of all headings, and of all links, in bytes of UTF-8."""
 
 _HEADING = re.compile(r"^(?:(?P<fence>`{3,}|~{3,})|(?P<signs>#{1,6}) (?P<words>.*))", re.MULTILINE)
-# A link's text contains no character that begins another link, since a line of them would take long to search.
-_TO = r"""\]\((?P<url>[^()\[\]\s]+)(?: "[^"\[\n]*")?\)"""
-_LINK = re.compile(r"\[(?P<words>(?:[^\[\]\\\n]|\\.)*)" + _TO)
-_IMAGE = re.compile(r"!\[(?P<words>(?:[^\[\]\\\n]|\\.)*)" + _TO)
+# The text of a link must not contain a bracket: otherwise a line of brackets would take long to search.
+_LINK_TARGET = r"""\]\((?P<url>[^()\[\]\s]+)(?: "[^"\[\n]*")?\)"""
+_LINK = re.compile(r"\[(?P<words>(?:[^\[\]\\\n]|\\.)*)" + _LINK_TARGET)
+_IMAGE = re.compile(r"!\[(?P<words>(?:[^\[\]\\\n]|\\.)*)" + _LINK_TARGET)
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
-_SIGNS = re.compile(r"(?<!\\)[*`]+|(?<![\\\w])_+|_+(?!\w)")
+_EMPHASIS_SIGNS = re.compile(r"(?<!\\)[*`]+|(?<![\\\w])_+|_+(?!\w)")
 
 
 def view_of(request: PageRequest, snapshot: Snapshot, piece: Piece) -> dict[str, Any]:
-    """Return the data shown with a piece of a page's text."""
+    """Return the data that the app page gets with a piece of a page's text."""
     page, url = snapshot.page, snapshot.loaded.url
     view: dict[str, Any] = {"url": url}
     if page.metadata.title:
@@ -82,8 +82,8 @@ def _find_links(markdown: str) -> Iterator[dict[str, Any]]:
 
 def _remove_markup(words: str) -> str:
     """Return text without the Markdown for links, emphasis, or code."""
-    words = _LINK.sub(r"\g<words>", _IMAGE.sub(r"\g<words>", words[: _MAX_URL + _MAX_WORDS]))
-    return _ESCAPED.sub(r"\1", _SIGNS.sub("", words)).strip()[:_MAX_WORDS]
+    words = _LINK.sub(r"\g<words>", _IMAGE.sub(r"\g<words>", words[: _MAX_URL + _MAX_TEXT]))
+    return _ESCAPED.sub(r"\1", _EMPHASIS_SIGNS.sub("", words)).strip()[:_MAX_TEXT]
 
 
 def _limit(entries: Iterator[dict[str, Any]], limit: int) -> list[dict[str, Any]]:

@@ -48,9 +48,9 @@ class Fetcher(NamedTuple):
         site: Stopwatch | None = None,
         confirmed_after: float | None = None,
     ) -> Snapshot:
-        """Return the current page, or a cached version that is still usable. `site` counts the site's time, without
-        robots.txt. With `confirmed_after`, in seconds since 1970, a cached version is used only if the site confirmed
-        it after that time. Raises FetchError.
+        """Return the current page, or a cached version that is still usable. `site` counts the time that the site
+        takes, except for robots.txt. With `confirmed_after`, in seconds since 1970, a cached version is used only if
+        the site confirmed it after that time. Raises FetchError.
         """
         with self.budget.share(site) as share:
             load = partial(self.loader.load, refresh=refresh, share=share, confirmed_after=confirmed_after)
@@ -72,14 +72,15 @@ class Fetcher(NamedTuple):
         """Return the current state of a page for its watchers. Raises FetchError."""
         snapshot = await self.fetch(PageRequest(url), refresh=refresh, confirmed_after=confirmed_after)
         loaded = snapshot.loaded
-        fresh = fresh_seconds(loaded.headers)
-        # Once it expires, the page is requested as soon as possible.
-        fresh_seconds_left = fresh and max(fresh - max(time.time() - loaded.fetched_at, 0.0), 1.0)
-        return PageState(snapshot.version, fresh_seconds_left, self.loader.crawl_delay(loaded.url))
+        lifetime = fresh_seconds(loaded.headers)
+        # At least one second, since 0 would mean that the site gives no lifetime.
+        remaining_lifetime = lifetime and max(lifetime - max(time.time() - loaded.fetched_at, 0.0), 1.0)
+        return PageState(snapshot.version, remaining_lifetime, self.loader.crawl_delay(loaded.url))
 
     async def _fetch_alternate(self, load: Callable[..., Awaitable[LoadedPage]], page: Snapshot) -> Snapshot | None:
-        """Return the Markdown version that a page links to, loaded with `load`. Return None if that fails, leads to
-        another origin, or has less than half of the page's text, as the substitute for a missing page has.
+        """Return the Markdown version that a page links to, loaded with `load`. Return None if loading fails or leads
+        to another origin, or if the version has less than half of the page's text, as a substitute for a missing
+        page.
         """
         with anyio.move_on_after(_ALTERNATE_SECONDS), suppress(FetchError):
             loaded = await load(accept=ACCEPT_MARKDOWN)

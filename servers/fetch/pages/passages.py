@@ -1,8 +1,8 @@
 """The passages of a text, each with the headings above it, and the search for those that answer a question.
 
-They are ranked with BM25 by SQLite's FTS5, which comes with Python, stems English and folds accents. bm25s and
-rank-bm25 need numpy, and leave tokenizing and stemming to the caller. FTS5 splits text into words at spaces, so
-scripts without spaces are indexed by pairs of characters.
+The passages are ranked with BM25 by SQLite's FTS5, which comes with Python, stems English and folds accents. The
+packages bm25s and rank-bm25 need numpy, and leave tokenizing and stemming to the caller. FTS5 splits text into words
+at spaces, so text in scripts without spaces is indexed by pairs of characters.
 """
 
 import re
@@ -19,7 +19,7 @@ MAX_SEARCHED_LENGTH = 1_000_000
 """Maximum number of characters of a text that are searched."""
 _MAX_PASSAGES = 20_000
 """Maximum number of passages that are searched."""
-_JOINED_LENGTH, _DIVIDED_LENGTH = 250, 900
+_MAX_JOINED_LENGTH, _MAX_BLOCK_LENGTH = 250, 900
 """Adjacent blocks under one heading are joined up to the first number of characters; a block longer than the second
 is divided."""
 _MAX_HEADING_LENGTH = 120
@@ -28,14 +28,15 @@ _MAX_WORDS = 64
 
 _HEADING_LINE = re.compile(r"(#{1,6}) (.*)")
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
-_END = re.compile(r"\n|[.!?][\"')\]]*\s+(?=[^a-z])|[。！？]")
+_SENTENCE_END = re.compile(r"\n|[.!?][\"')\]]*\s+(?=[^a-z])|[。！？]")
 _LINK = re.compile(r"\]\(https?:[^)\s]*\)")
 _WORD = re.compile(r"[^\W_]+")
-# Thai to Khmer, kana, Han, and Hangul, whose words have suffixes.
+# The scripts from Thai to Khmer, kana and Han; and Hangul, which has spaces, but whose words have suffixes.
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
-# These are common in questions but not in answers, where they would count as rare, significant words.
+# These words are common in questions. In the few passages that contain them, they would count as rare and
+# significant.
 _QUESTION_WORDS = names_in(
     """
 a an and any are as at be been by can could did do does for from get had has have how i if in is it its
@@ -61,8 +62,9 @@ class Excerpts(NamedTuple):
     starts: tuple[int, ...]
     """The first character of each part."""
     shown: int
+    """The number of passages or changes in the text."""
     total: int
-    """The number of passages or changes shown, and the total."""
+    """The number of all passages or changes."""
 
 
 def find_passages(text: str, question: str, room: int) -> Excerpts:
@@ -113,7 +115,7 @@ def blocks_of(text: str) -> Iterator[Passage]:
         mark = _FENCE.match(line)
         heading = None if fence or mark else _HEADING_LINE.match(line)
         if mark:
-            # A block of code ends with as many signs as it began with, or more.
+            # A block of code ends with a line of at least as many fence characters as it began with.
             fence = "" if fence and mark[1].startswith(fence) else fence or mark[1]
         if heading or (not fence and not line.strip().strip("> ")):
             if start >= 0:
@@ -123,7 +125,7 @@ def blocks_of(text: str) -> Iterator[Passage]:
             start = position
         if heading:
             level = len(heading[1])
-            path = [(above, words) for above, words in path if above < level]
+            path = [(outer_level, words) for outer_level, words in path if outer_level < level]
             path.append((level, heading[2].strip()[:_MAX_HEADING_LENGTH]))
         position += len(line)
     if start >= 0:
@@ -135,7 +137,7 @@ def _divide(text: str) -> Iterator[Passage]:
     last: Passage | None = None
     for block in blocks_of(text):
         for piece in _divide_block(text, block):
-            if last is not None and last.headings == piece.headings and piece.end - last.start <= _JOINED_LENGTH:
+            if last is not None and last.headings == piece.headings and piece.end - last.start <= _MAX_JOINED_LENGTH:
                 last = last._replace(end=piece.end)
                 continue
             if last is not None:
@@ -147,9 +149,12 @@ def _divide(text: str) -> Iterator[Passage]:
 
 def _divide_block(text: str, block: Passage) -> Iterator[Passage]:
     start = block.start
-    while block.end - start > _DIVIDED_LENGTH:
-        ends = [end.end() for end in _END.finditer(text, start + _DIVIDED_LENGTH // 2, start + _DIVIDED_LENGTH)]
-        end = ends[-1] if ends else start + _DIVIDED_LENGTH
+    while block.end - start > _MAX_BLOCK_LENGTH:
+        ends = [
+            end.end()
+            for end in _SENTENCE_END.finditer(text, start + _MAX_BLOCK_LENGTH // 2, start + _MAX_BLOCK_LENGTH)
+        ]
+        end = ends[-1] if ends else start + _MAX_BLOCK_LENGTH
         yield block._replace(start=start, end=end)
         start = end
     yield block._replace(start=start)
@@ -183,11 +188,11 @@ def _rank(text: str, passages: Sequence[Passage], question: str) -> list[int]:
 
 
 def _separate_characters(text: str) -> str:
-    """Write each run of a script without spaces as pairs of characters."""
+    """Return the text with each run of a script without spaces written as overlapping pairs of characters."""
 
-    def pairs(run: re.Match[str]) -> str:
+    def to_pairs(run: re.Match[str]) -> str:
         characters = run[0]
         return f" {' '.join(characters[position : position + 2] for position in range(max(len(characters) - 1, 1)))} "
 
     # A lone surrogate becomes "?".
-    return _UNSPACED.sub(pairs, text).encode("utf-8", "replace").decode()
+    return _UNSPACED.sub(to_pairs, text).encode("utf-8", "replace").decode()

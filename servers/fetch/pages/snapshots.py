@@ -1,8 +1,8 @@
-"""Snapshots of pages as they were read, so that the next piece of one is a piece of the same text.
+"""Snapshots of pages as they were read.
 
-A client continues at a character offset, so it has to continue with the same text that the offset was counted in.
-Each client has its own snapshots, so that its pages and requests are not revealed to other clients. A replaced text
-is stored for a while as an earlier version, to compare with later ones.
+A client continues a page at a character offset, and must get the next piece of the text in which the offset was
+counted. Each client has its own snapshots, so that its pages and requests are not revealed to other clients. A text
+that is replaced is stored for a while as an earlier version, to compare it with later ones.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ MAX_EARLIER_VERSIONS = 200
 EARLIER_SECONDS = 24 * 3_600.0
 """Seconds for which an earlier version is stored."""
 
-_LATE = FetchError("timeout", "the call ran out of time before this page arrived", "Fetch it by itself.")
+_TIMEOUT_ERROR = FetchError("timeout", "the call ran out of time before this page arrived", "Fetch it by itself.")
 
 
 class PageRequest(NamedTuple):
@@ -39,7 +39,7 @@ class PageRequest(NamedTuple):
 
     @property
     def as_markdown(self) -> bool:
-        """True if the site's Markdown would be shown unchanged. A selector needs HTML, and so do other formats."""
+        """True if Markdown from the site would be shown unchanged. A section or another format needs the HTML."""
         return self.format == "markdown" and self.section is None and self.pages is None
 
 
@@ -49,16 +49,17 @@ class Snapshot(NamedTuple):
     loaded: LoadedPage
     """The loaded page, without its body."""
     size: int
-    """Size of that body in bytes."""
+    """Size of the page's body in bytes."""
     page: Page
     left_out: int = 0
-    """Number of characters left out of its text, if only the beginning is requested."""
+    """Number of characters left out of the page's text by `beginning`."""
     named_by: tuple[str, ...] = ()
-    """The URL, after redirects, of the page that links to this as its Markdown; empty for the page itself."""
+    """If this is the Markdown version that another page links to: the URLs of that page, from the requested one to
+    the last redirect; otherwise empty."""
 
     @property
     def weight(self) -> int:
-        """The size of its stored form."""
+        """The number of characters and bytes that it takes up in a store."""
         return len(self.page.text) + len(self.page.image)
 
     @property
@@ -75,7 +76,7 @@ class Snapshot(NamedTuple):
 
 
 class Snapshots:
-    """The latest snapshot of each page, least recently used ones dropped first."""
+    """The latest snapshot of each page by client. The least recently used ones are dropped first."""
 
     def __init__(self, characters: int = MAX_CHARACTERS, pages: int = MAX_PAGES) -> None:
         self._max_weight, self._pages = characters, pages
@@ -150,20 +151,20 @@ async def fetch_all(
     """Return the beginning of each page, or its error, in order. Pages that take more than `seconds` are abandoned.
     `report_progress` is called with the number of finished pages.
     """
-    outcomes: list[Outcome] = [_LATE] * len(requests)
-    settled = 0
+    outcomes: list[Outcome] = [_TIMEOUT_ERROR] * len(requests)
+    finished = 0
 
-    async def settle(index: int) -> None:
-        nonlocal settled
+    async def fetch_one(index: int) -> None:
+        nonlocal finished
         try:
             outcomes[index] = (await fetch(requests[index])).beginning(characters)
         except FetchError as error:
             outcomes[index] = error
-        settled += 1
-        await report_progress(settled)
+        finished += 1
+        await report_progress(finished)
 
     with anyio.move_on_after(seconds):
         async with anyio.create_task_group() as tasks:
             for index in range(len(requests)):
-                tasks.start_soon(settle, index)
+                tasks.start_soon(fetch_one, index)
     return outcomes

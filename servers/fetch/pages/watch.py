@@ -1,10 +1,10 @@
-"""Watched pages, requested as often as their sites allow, once for all clients that subscribe to them.
+"""Watches pages: each is requested as often as its site allows, once for all clients that subscribe to it.
 
-A page is requested with its validators when it is no longer fresh according to its site, but not before `floor`;
-without a lifetime it is requested every five minutes. All watched pages of a site together obey its `Crawl-delay`, or
-one second. A failing page is requested at growing intervals, and not before `Retry-After`. A response that a client
-or another replica got from the site since the last check saves a request. Only a change to the text counts, and the
-loss of a page (404, 410), which is reported once.
+A page is requested with its validators when it is no longer fresh according to its site, but at most once in `floor`
+seconds; a page without a lifetime is requested every five minutes. All watched pages of a site together obey its
+`Crawl-delay`, or else are requested at most once a second. A page that fails is requested at growing intervals, and
+not before the time in `Retry-After`. No request is needed if a client or another replica got a response from the site
+since the last check. Two changes are reported: a change of the text, and, once, the loss of the page (404, 410).
 
 Changed validators don't count, since a site may change them with every response. Every tenth check is made without
 validators, since a site may respond 304 despite a change.
@@ -36,8 +36,8 @@ _FIRST_SECONDS = 5.0
 """Maximum number of seconds that a client waits for the first check."""
 _GONE = "gone"
 """The version of a page that no longer exists."""
-_REFUSED = frozenset({"bad_url", "blocked_host", "blocked_address", "robots", "unsupported_type"})
-"""Errors of the page itself, which waiting does not cure."""
+_PERMANENT_ERRORS = frozenset({"bad_url", "blocked_host", "blocked_address", "robots", "unsupported_type"})
+"""The codes of errors with which every later check of the page would fail too."""
 
 
 class PageState(NamedTuple):
@@ -120,7 +120,7 @@ class Watcher:
             await watched.ready.wait()
             if self._pages.get(url) is watched:
                 return url
-        # A client may use at most as many as remain for other clients, so that none takes all of them.
+        # A client may watch at most as many pages as remain for other clients, so that no client takes all of them.
         remaining = MAX_PAGES - len(self._pages)
         if sum(page.owner == owner for page in self._pages.values()) >= remaining:
             raise FetchError(
@@ -173,20 +173,20 @@ class Watcher:
                 is_full = page.checks % FULL_CHECK_INTERVAL == 0
                 result = await pages.check(url, confirmed_after=page.checked_at, refresh=is_full)
         except FetchError as error:
-            if is_first and error.code in _REFUSED:
+            if is_first and error.code in _PERMANENT_ERRORS:
                 raise
             page.failures += 1
-            requested = 0.0 if error.response is None else error.response.retry_after or 0.0
-            doubled = max(self._floor, DEFAULT_SECONDS) * 2.0 ** min(page.failures - 1, 20)
-            page.pause = min(max(requested, doubled), MAX_SECONDS)
+            requested_seconds = 0.0 if error.response is None else error.response.retry_after or 0.0
+            backoff_seconds = max(self._floor, DEFAULT_SECONDS) * 2.0 ** min(page.failures - 1, 20)
+            page.pause = min(max(requested_seconds, backoff_seconds), MAX_SECONDS)
             if page.version is not None and error.response is not None and error.response.status in GONE:
                 self._record(url, page, _GONE)
             return
         finally:
             page.checked_at = time.time()
         page.failures = 0
-        of_site = sum(other.site == page.site for other in self._pages.values())
-        site_seconds = of_site * max(result.crawl_delay, SITE_SECONDS)
+        site_pages = sum(other.site == page.site for other in self._pages.values())
+        site_seconds = site_pages * max(result.crawl_delay, SITE_SECONDS)
         page.pause = min(max(result.fresh_seconds or DEFAULT_SECONDS, site_seconds, self._floor), MAX_SECONDS)
         if is_first:
             page.version = result.version
