@@ -1,10 +1,10 @@
 """Guesses of the charset of a page that declares none, by its bytes, language and domain.
 
 Browsers guess by the top-level domain, and some by the letters (https://encoding.spec.whatwg.org, chardetng). This
-module does both. Charsets of the Latin script differ in a few letters, of which each language uses only its own. So
-each pair of a language and a charset that its sites use is tried on the text, and the best pair explains most letters
-inside words and most signs between words. For other scripts, charset-normalizer compares the charsets, limited to
-those of the page's language if that is known.
+module does both. Charsets of the Latin script differ in a few letters, and each language uses only some of these. So
+each language is tried on the text with each charset that its sites use. The best pair is the one with which most
+non-ASCII characters are letters of the language in words, or signs between words. For other scripts,
+charset-normalizer compares the charsets, limited to those of the page's language if that is known.
 """
 
 import re
@@ -16,21 +16,21 @@ from urllib.parse import urlsplit
 from charset_normalizer import from_bytes
 
 _SEARCHED_BYTES, _SAMPLE_BYTES = 500_000, 8_192
-"""Number of bytes that are searched for text that is not ASCII, and number of bytes of the sample from there on."""
+"""Number of bytes that are searched for non-ASCII text, and number of bytes of the sample that begins there."""
 _TAGS = re.compile(rb"<(?:script|style)\b.*?(?:</(?:script|style)|\Z)|<[^>]*>?", re.DOTALL | re.IGNORECASE)
-_HIGH = re.compile(rb"[\x80-\xff]+")
-_LANG = re.compile(rb"<html\b[^>]*?\s(?:xml:)?lang\s*=\s*[\"']?\s*([a-zA-Z]{2,3})\b", re.IGNORECASE)
+_NON_ASCII = re.compile(rb"[\x80-\xff]+")
+_HTML_LANGUAGE = re.compile(rb"<html\b[^>]*?\s(?:xml:)?lang\s*=\s*[\"']?\s*([a-zA-Z]{2,3})\b", re.IGNORECASE)
 _LATIN_RUN = 1.8
 """A text whose runs of non-ASCII bytes are shorter than this on average is in the Latin script."""
 _MIN_SCORE = 0.5
 """Minimum average score of the sample's letters for a guess among Latin charsets to be accepted."""
 _MIN_DECLARED_SCORE = 0.7
-"""The same for the charsets of the language that the page declares."""
+"""Minimum share of letters and common signs for a guess among the charsets of one language to be accepted."""
 _MIN_KANA_SHARE = 0.3
 """Minimum share of kana in Japanese text. Other two-byte text decoded as Japanese has hardly any."""
-_BY_LANGUAGE, _BY_DOMAIN = 0.3, 0.15
+_LANGUAGE_BONUS, _DOMAIN_BONUS = 0.3, 0.15
 """Added to the score if the page declares the language, or if its domain belongs to a country that speaks it."""
-_DETECTED = (
+_CANDIDATE_CODECS = (
     *("cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp874"),
     *("iso8859_2", "iso8859_5", "iso8859_6", "iso8859_7", "koi8_r", "koi8_u", "cp866", "mac_cyrillic"),
     *("cp932", "euc_jp", "cp949", "big5", "gb18030"),
@@ -70,7 +70,7 @@ _LATIN = {
     "lv": _Language(_BALTIC, "āčēģīķļņšūž"),
     "et": _Language((*_BALTIC, *_WESTERN), "äöõüšž"),
 }
-_OTHERS = {
+_OTHER_SCRIPTS = {
     **dict.fromkeys(("ru", "bg", "sr", "mk", "be"), _CYRILLIC),
     "uk": ("cp1251", "koi8_u", "iso8859_5", "cp866"),
     "el": ("cp1253", "iso8859_7"),
@@ -82,7 +82,7 @@ _OTHERS = {
     "ko": ("cp949",),
     "vi": ("cp1258",),
 }
-_SAME = {"no": "da", "nb": "da", "nn": "da", "sl": "hr", "bs": "hr", "gl": "pt", "az": "tr"}
+_SAME_CHARSETS = {"no": "da", "nb": "da", "nn": "da", "sl": "hr", "bs": "hr", "gl": "pt", "az": "tr"}
 _DOMAINS: dict[str, str] = dict(
     re.findall(
         r"(\w+):(\w+)",
@@ -106,37 +106,37 @@ def guess_codec(body: bytes, url: str) -> str | None:
     The sample begins at the first non-ASCII text outside tags.
     """
     words = _TAGS.sub(b" ", body[:_SEARCHED_BYTES])
-    first = _HIGH.search(words)
-    if first is None:
+    first_match = _NON_ASCII.search(words)
+    if first_match is None:
         return None
-    start = words.rfind(b"\n", max(first.start() - 1_024, 0), first.start()) + 1 or first.start()
+    start = words.rfind(b"\n", max(first_match.start() - 1_024, 0), first_match.start()) + 1 or first_match.start()
     sample = words[start : start + _SAMPLE_BYTES]
-    match = _LANG.search(body[:4_096])
+    match = _HTML_LANGUAGE.search(body[:4_096])
     declared = match[1].decode("ascii").lower() if match else ""
-    declared = _SAME.get(declared, declared)
+    declared = _SAME_CHARSETS.get(declared, declared)
     expected = ""
     with suppress(ValueError):
         expected = _DOMAINS.get((urlsplit(url).hostname or "").rpartition(".")[2], "")
-    runs = _HIGH.findall(sample)
+    runs = _NON_ASCII.findall(sample)
     is_latin = sum(map(len, runs)) < _LATIN_RUN * len(runs) or declared in _LATIN or expected in _LATIN
-    if is_latin and declared not in _OTHERS:
+    if is_latin and declared not in _OTHER_SCRIPTS:
         score, codec = max(_score_latin_charsets(sample, declared, expected), key=lambda guess: guess[0])
         if score >= _MIN_SCORE:
             return codec
     for language in (declared, expected):
-        likely = _choose_codec(sample, _OTHERS.get(language, ()))
+        likely = _choose_codec(sample, _OTHER_SCRIPTS.get(language, ()))
         if likely is not None and _is_plausible(sample.decode(likely, "replace")):
             return likely
     japanese = (codec for codec in ("cp932", "euc_jp") if _is_japanese(sample, codec))
-    return next(japanese, None) or _choose_codec(sample, _DETECTED)
+    return next(japanese, None) or _choose_codec(sample, _CANDIDATE_CODECS)
 
 
 def _score_latin_charsets(sample: bytes, declared: str, expected: str) -> Iterable[tuple[float, str]]:
-    """Yield how well each charset of each language explains a sample, more common ones first. The page declares one
-    language, and its domain makes another expected."""
+    """Yield a score for each charset of each language, which says how well it fits the sample; common languages come
+    first. `declared` is the language that the page declares, and `expected` the language of its domain."""
     texts: dict[str, str] = {}
     for language, (codecs, letters) in _LATIN.items():
-        bonus = _BY_LANGUAGE * (language == declared) + _BY_DOMAIN * (language == expected)
+        bonus = _LANGUAGE_BONUS * (language == declared) + _DOMAIN_BONUS * (language == expected)
         for codec in codecs:
             if codec not in texts:
                 texts[codec] = sample.decode(codec, "replace")
@@ -151,16 +151,16 @@ def _score_letters(text: str, letters: frozenset[str]) -> float:
             continue
         count += 1
         before, after = text[position - 1 : position], text[position + 1 : position + 2]
-        joined = before.isalpha(), after.isalpha()
+        neighbours = before.isalpha(), after.isalpha()
         if character.isalpha() and character not in "ªº":
             if character.isupper() and before.islower():
                 total -= 1
             elif character.lower() in letters:
-                total += any(joined) or character in _WORD_LETTERS
+                total += any(neighbours) or character in _WORD_LETTERS
             else:
                 total -= 0.3
         elif character in _SIGNS:
-            total += -1 if all(joined) and character not in _SIGNS_WITHIN_WORDS else 1
+            total += -1 if all(neighbours) and character not in _SIGNS_WITHIN_WORDS else 1
         else:
             total -= 2 if character == "\ufffd" else 1
     return total / count if count else 0.0
@@ -176,11 +176,11 @@ def _is_japanese(sample: bytes, codec: str) -> bool:
 def _is_plausible(text: str) -> bool:
     """Return True if the non-ASCII characters in a text are letters and common signs."""
     non_ascii = [character for character in text if character >= "\x80"]
-    usual = sum(
+    plausible = sum(
         character.isalpha() or character in _SIGNS or (character > "\u0300" and character != "\ufffd")
         for character in non_ascii
     )
-    return usual >= _MIN_DECLARED_SCORE * len(non_ascii)
+    return plausible >= _MIN_DECLARED_SCORE * len(non_ascii)
 
 
 def _choose_codec(sample: bytes, codecs: tuple[str, ...]) -> str | None:

@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 _SAMPLE_BYTES = 1_024
 """Number of bytes in which zero bytes are counted."""
-_MANY, _FEW = 0.25, 0.05
-"""Shares of zero bytes at every second position: at least the first in UTF-16, at most the second at the others."""
+_MIN_UTF16_SHARE, _MAX_OTHER_SHARE = 0.25, 0.05
+"""Shares of zero bytes in UTF-16 text: the minimum at every second position, and the maximum at the other
+positions."""
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
@@ -62,7 +63,7 @@ _CHARSETS = {
     "euc_jp": Charset("euc-jp", "euc-jp"),
     "iso2022_jp": Charset("iso-2022-jp", "iso2022-jp"),
     **dict.fromkeys(["euc_kr", "cp949"], _KOREAN),
-    # Browsers don't show these, because scripts were hidden in them. Here nothing is run.
+    # Browsers don't decode these, since they were used to hide scripts. This server runs no scripts.
     "hz": Charset("hz-gb-2312", "hz"),
     "iso2022_kr": Charset("iso-2022-kr", "iso2022-kr"),
     "x_user_defined": Charset("x-user-defined", "latin-1"),
@@ -125,13 +126,13 @@ def find_mark(body: bytes) -> Mark | None:
     if half < 2:
         return None
     even, odd = sample[::2].count(0) / half, sample[1::2].count(0) / half
-    if odd >= _MANY and even <= _FEW:
+    if odd >= _MIN_UTF16_SHARE and even <= _MAX_OTHER_SHARE:
         return Mark("utf-16-le", 0)
-    return Mark("utf-16-be", 0) if even >= _MANY and odd <= _FEW else None
+    return Mark("utf-16-be", 0) if even >= _MIN_UTF16_SHARE and odd <= _MAX_OTHER_SHARE else None
 
 
 def read_start(body: bytes, length: int) -> bytes:
-    """Return the first bytes for a search for tags: without a mark, and converted to UTF-8 if they are UTF-16."""
+    """Return the first bytes of a page, to be searched for tags: without a byte order mark, and UTF-16 as UTF-8."""
     mark = find_mark(body)
     if mark is None or mark.codec == "utf-8":
         return body[mark.length if mark else 0 :][:length]

@@ -42,8 +42,8 @@ def _read_document(read: DocumentReader, source: Source) -> Page:
         outline = headings[:_MAX_HEADINGS] or None
         text = describe(kind=source.kind.name, **document.counts, **facts._asdict(), outline=outline)
     else:
-        plain = source.format == "text"
-        text = "\n\n".join(write(part, source.url, source.url, plain=plain) for part in parts)
+        is_plain = source.format == "text"
+        text = "\n\n".join(write(part, source.url, source.url, plain=is_plain) for part in parts)
         if len(text) > _MAX_CHARACTERS:
             text = text[:_MAX_CHARACTERS]
             notes.append(f"Only the first {_MAX_CHARACTERS:,} characters are returned.")

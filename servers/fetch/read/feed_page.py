@@ -1,4 +1,4 @@
-"""The entries of a feed, RSS or Atom."""
+"""Reads the entries of an RSS or Atom feed."""
 
 import json
 import re
@@ -26,7 +26,7 @@ _MAX_LINE = 1_000
 _END_OF_ENTRY = re.compile(r"</(?:item|entry)\s*>")
 _END_OF_FEED = re.compile(r"(?:</(?:channel|rss|feed|rdf:RDF)\s*>\s*)+\Z")
 _HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
-_TEXT = "text/plain"
+_PLAIN_TYPE = "text/plain"
 """The type of text without markup: `type="text"` in Atom, and a text in RSS that contains no markup."""
 _BLOCK = re.compile(r"</?(?:p|div|h[1-6]|ul|ol|li|tr|table|blockquote|pre|br|hr)\b[^<>]*>", re.IGNORECASE)
 _FENCE = re.compile(r"^(?:[ >*-]|\d+\.)*(`{3,})", re.MULTILINE)
@@ -43,22 +43,22 @@ class _Entry(NamedTuple):
     author: str
     summary: str
     media: tuple[str, ...] = ()
-    """The URLs of its enclosures: the episode of a podcast, for example."""
+    """The URLs of its enclosures, such as the audio file of a podcast's episode."""
 
 
 class _Summary(NamedTuple):
     text: str
     hidden: int = 0
-    """The number of its hidden elements."""
+    """The number of hidden elements in it."""
     is_partial: bool = False
-    """True if the entry also has a longer content."""
+    """True if the entry also has content that is longer."""
 
 
 def read_feed(source: Source) -> Page:
     """Return the metadata and the entries of a feed. Raises FetchError with code `unreadable` if it is not a feed."""
     text, charset = decode(source.body, source.charset, source.kind.media_type)
     first = _keep_first_entries(text)
-    # A stream of bytes, since feedparser would treat a string as a URL or a file name.
+    # feedparser gets a stream of bytes, since it would treat a string as a URL or a file name.
     feed = feedparser.parse(
         BytesIO(first.encode("utf-8", "replace")),
         response_headers={"content-type": "application/xml; charset=utf-8", "content-location": source.url},
@@ -89,9 +89,11 @@ def read_feed(source: Source) -> Page:
     notes = []
     if len(first) < len(text):
         notes.append(f"Only the first {len(entries)} entries are shown.")
-    fuller = sum(summary.is_partial for summary in summaries)
-    if fuller and source.format != "metadata":
-        notes.append(f"{format_count(fuller, 'entry', 'entries')} shown only in summary: `raw` has the whole text.")
+    partial_count = sum(summary.is_partial for summary in summaries)
+    if partial_count and source.format != "metadata":
+        notes.append(
+            f"{format_count(partial_count, 'entry', 'entries')} shown only in summary: `raw` has the whole text."
+        )
     if feed.bozo and not isinstance(feed.bozo_exception, feedparser.CharacterEncodingOverride):
         notes.append("The feed is not well-formed, so something may be missing.")
     shown = _format_feed(source.format, metadata, entries, feed.version)
@@ -111,8 +113,8 @@ def _keep_first_entries(text: str) -> str:
 
 def _format_feed(format: str, metadata: Metadata, entries: list[_Entry], version: str) -> str:
     if format == "metadata":
-        about = {name: value for name, value in metadata._asdict().items() if name != "site"}
-        return describe(kind="feed", version=version, **about, entries=len(entries))
+        properties = {name: value for name, value in metadata._asdict().items() if name != "site"}
+        return describe(kind="feed", version=version, **properties, entries=len(entries))
     if format == "json":
         fields = [{key: value for key, value in entry._asdict().items() if value} for entry in entries]
         return json.dumps(fields, ensure_ascii=False, indent=2)
@@ -144,7 +146,7 @@ def _find_summary(entry: Any, source: Source) -> _Summary:
 def _read_detail(detail: Any, link: str, source: Source) -> tuple[str, int]:
     """Return the text of a summary or content, and the number of its hidden elements."""
     markup = str(detail.get("value", ""))
-    if detail.get("type") == _TEXT or not _TAG.search(markup):
+    if detail.get("type") == _PLAIN_TYPE or not _TAG.search(markup):
         return _remove_markup(detail), 0
     root, _ = parse(markup)
     hidden = keep_visible(root).elements
@@ -157,7 +159,7 @@ def _shorten(text: str) -> str:
     if len(text) <= MAX_SUMMARY:
         return text
     shown = text[:MAX_SUMMARY].rstrip()
-    # If code is cut, add its end: what follows would be code otherwise.
+    # If a code block is cut, its end is added, since the following text would become code otherwise.
     start = ""
     for fence in _FENCE.findall(shown):
         start = "" if fence == start else start or fence
@@ -172,7 +174,7 @@ def _read_field(item: Any, name: str) -> str:
 def _remove_markup(detail: Any) -> str:
     """Return text without markup; in text that is declared as plain, tags and entities are literal."""
     text = str(detail.get("value", ""))
-    return _squeeze(text) if detail.get("type") == _TEXT else plain_text(text)
+    return _squeeze(text) if detail.get("type") == _PLAIN_TYPE else plain_text(text)
 
 
 def _find_title(item: Any) -> str:

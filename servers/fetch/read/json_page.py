@@ -1,4 +1,4 @@
-"""JSON for readers: indented, limited to a requested part, and with every number as it was written."""
+"""Reads JSON, and writes it or a requested part of it indented, with every number as the site wrote it."""
 
 import json
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ MAX_CHARACTERS = 10_000_000
 written."""
 _INDENT = "  "
 _MAX_SHORT_LENGTH = 16
-"""Numbers with fewer characters are exact as an int or a double."""
+"""Integers with fewer characters are parsed as an int; longer ones are kept as text."""
 
 
 class _Number(str):

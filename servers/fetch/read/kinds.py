@@ -38,7 +38,7 @@ _NAMES: dict[KindName, str] = {
     "text": "text",
     "image": "an image",
 }
-_PAGED: frozenset[KindName] = frozenset({"pdf", "slides", "opendocument"})
+_WITH_PAGES: frozenset[KindName] = frozenset({"pdf", "slides", "opendocument"})
 _WITH_SECTIONS: frozenset[KindName] = frozenset({"html", "json", "markdown", *DOCUMENTS})
 
 _SIGNATURE_BYTES = 1_445
@@ -57,7 +57,7 @@ _SIGNATURES = (
     (b"\0\0\x01\0", "image/x-icon"),
     (b"BM", "image/bmp"),
 )
-# Types that are never text, so that a file that happens to begin like text is not shown.
+# These types are never text, so a file that happens to begin like text is not shown.
 _NEVER_TEXT = re.compile(r"(?:audio|video|font|model)/|image/(?!svg\+xml)|application/(?:zip|wasm)$|.*\+zip$")
 # Types without information, types of compressed files that are unpacked here, and a type that sites also declare for
 # a login page that they send instead.
@@ -66,7 +66,7 @@ _VAGUE_TYPES = {
     *("application/force-download", "application/x-download", "application/pdf"),
     *("application/gzip", "application/x-gzip", "application/gzip-compressed", "application/x-gunzip"),
 }
-_PAGES = {"text/html", "application/xhtml+xml"}
+_HTML_TYPES = {"text/html", "application/xhtml+xml"}
 _HTML_TAGS = (
     b"!DOCTYPE HTML|HTML|HEAD|SCRIPT|IFRAME|H1|DIV|FONT|TABLE|A|STYLE|TITLE|B|BODY|BR|P"
     + b"|META|LINK|MAIN|ARTICLE|SECTION"
@@ -87,17 +87,17 @@ def find_kind(media_type: str, body: bytes) -> Kind:
     Raises FetchError for a known document type that can't be read, like `document_kind`.
     """
     first = read_start(body, _SIGNATURE_BYTES)
-    binary = _BINARY.search(first) is not None
-    recognized = _find_document(body) or _find_by_signature(body[:_SIGNATURE_BYTES], binary)
+    is_binary = _BINARY.search(first) is not None
+    recognized = _find_document(body) or _find_by_signature(body[:_SIGNATURE_BYTES], is_binary)
     if recognized is not None:
         return (
             Kind("other", media_type) if recognized.name == "other" and media_type not in _VAGUE_TYPES else recognized
         )
     if _NEVER_TEXT.match(media_type):
         return Kind("other", media_type)
-    if media_type in _PAGES:
+    if media_type in _HTML_TYPES:
         return Kind("feed" if _FEED.match(first, _skip_prolog(first)) else "html", media_type)
-    if binary:
+    if is_binary:
         return Kind("other", media_type or "application/octet-stream")
     subtype = media_type.partition("/")[2].removeprefix("x-")
     if subtype in {"json", "ndjson", "jsonl", "jsonlines", "json-lines"} or subtype.endswith("+json"):
@@ -136,7 +136,7 @@ def check(kind: Kind, format: Format, section: str | None, pages: str | None, le
     if section is not None and kind.name not in _WITH_SECTIONS:
         reason = f'the page is {_NAMES[kind.name]} ("{kind.media_type}"), which has no sections'
         raise FetchError("bad_argument", reason, "Omit section.")
-    if pages is not None and kind.name not in _PAGED:
+    if pages is not None and kind.name not in _WITH_PAGES:
         reason = f'the page is {_NAMES[kind.name]} ("{kind.media_type}"), which has no pages'
         raise FetchError("bad_argument", reason, "Omit pages.")
 
@@ -149,10 +149,10 @@ def _find_document(body: bytes) -> Kind | None:
     return None if kind is None else Kind(*kind)
 
 
-def _find_by_signature(first: bytes, binary: bool) -> Kind | None:
-    if first.startswith(b"%PDF-") or (binary and b"%PDF-" in first[:1_024]):
+def _find_by_signature(first: bytes, is_binary: bool) -> Kind | None:
+    if first.startswith(b"%PDF-") or (is_binary and b"%PDF-" in first[:1_024]):
         return Kind("pdf", "application/pdf")
-    if not binary:  # text about the format
+    if not is_binary:  # text may begin with the same letters, such as BM
         return None
     shown = image_type(first)
     if shown is not None:

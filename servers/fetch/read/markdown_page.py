@@ -34,13 +34,13 @@ _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", r
 _TITLE = re.compile(r"^title[ \t]*:[ \t]*(.+?)[ \t]*$", re.MULTILINE)
 _ESCAPED = re.compile(r"[\\\[\]]")
 _BACKSLASH = r"\\\g<0>"
-_TARGET = re.compile(
+_CODE_OR_TARGET = re.compile(
     r"(?<![`\\])(`++).{1,2000}?(?<!`)\1(?!`)"
     r"|(\]\(\s*|^ {0,3}\[[^\]\n]+\]:\s*)(<[^<>\n]*>|[^\s()<>]*(?:\([^\s()]*\)[^\s()<>]*)*)(?=[\s)]|$)",
     re.MULTILINE | re.DOTALL,
 )
-"""A code span; or the target of a link, picture or link definition, and the text before it."""
-_NO_SLUG = re.compile(r"[^\w\- ]")
+"""Matches a code span; or the target of a link, picture or link definition, with the text before the target."""
+_NOT_IN_SLUG = re.compile(r"[^\w\- ]")
 
 
 class Heading(NamedTuple):
@@ -57,7 +57,7 @@ def read_markdown(source: Source) -> Page:
     Raises FetchError with code `not_found` for a missing section.
     """
     text, charset = decode(source.body, source.charset, source.kind.media_type)
-    # Lines, counted like markdown-it.
+    # Line endings are normalized, so that lines are counted as markdown-it counts them.
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     front = _FRONT_MATTER.match(text)
     before = text[: front.end()] if front else ""
@@ -77,9 +77,9 @@ def read_markdown(source: Source) -> Page:
         for token, inline in pairwise(tokens)
         if token.type == "heading_open" and token.map is not None
     ]
-    named = _TITLE.search(before)
+    title_match = _TITLE.search(before)
     first_title = next((heading.words for heading in headings if heading.level == 1), "")
-    metadata = Metadata(title=named[1].strip("\"'") if named else first_title)
+    metadata = Metadata(title=title_match[1].strip("\"'") if title_match else first_title)
     if source.format == "metadata":
         outline = [{"level": heading.level, "text": heading.words} for heading in headings]
         media_type = source.kind.media_type
@@ -102,14 +102,15 @@ def read_markdown(source: Source) -> Page:
 
 
 def _find_section(headings: list[Heading], section: str) -> tuple[int, int | None]:
-    """Return the lines of a section: its heading and everything up to the next one of its level."""
+    """Return the numbers of a section's first line, its heading, and of the line after its last; None for the end of
+    the page. It ends before the next heading of the same or a higher level."""
     query = section.strip()
     name = " ".join(query.lstrip("#").split()).casefold()
-    # The fragment by which sites link to a heading.
+    # The section may be given as the fragment by which sites link to a heading, such as #getting-started.
     slug = unquote(query[1:]).casefold() if query.startswith("#") else ""
     for matches in (
         lambda heading: heading.words.casefold() == name,
-        lambda heading: slug != "" and _NO_SLUG.sub("", heading.words.casefold()).replace(" ", "-") == slug,
+        lambda heading: slug != "" and _NOT_IN_SLUG.sub("", heading.words.casefold()).replace(" ", "-") == slug,
         lambda heading: name != "" and name in heading.words.casefold(),
     ):
         index = next((number for number, heading in enumerate(headings) if matches(heading)), None)
@@ -153,7 +154,7 @@ def _make_links_absolute(text: str, tokens: list[Token], references: dict[str, A
         part = "\n".join(lines[first:end])
         if "](" in part or "]:" in part:
             # Code spans are left unchanged.
-            lines[first:end] = _TARGET.sub(
+            lines[first:end] = _CODE_OR_TARGET.sub(
                 lambda match: match[0] if match[1] else match[2] + _make_target_absolute(base, match[3]), part
             ).split("\n")
     return "\n".join(lines)

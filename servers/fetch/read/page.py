@@ -1,4 +1,4 @@
-"""A page in its three stages: as loaded, as input for its reader, and as read."""
+"""A page in its three stages: as it was loaded, as the input of its reader, and as it was read."""
 
 import json
 from collections.abc import Mapping
@@ -56,7 +56,7 @@ class Source(NamedTuple):
     section: str | None
     """The heading or fragment of the only section to read."""
     pages: str | None
-    """The only pages of a PDF to read, such as "1-3,7"."""
+    """The only pages of a document to read, such as "1-3,7"."""
     seconds: float
     """Time limit for reading, in seconds."""
     body: bytes

@@ -1,4 +1,4 @@
-"""A page as the response of the process that has read it."""
+"""Converts a page to the response of the process that has read it, and back."""
 
 from servers.common.workers.frames import Head
 from servers.fetch.errors import CODES, FetchError

@@ -3,8 +3,8 @@
 from servers.common.documents.pdf import Pdf
 from servers.fetch.read.page import Metadata, Page, Source, describe
 
-# The rest of the time is for the page that is being read when this time is up.
 _TIME_SHARE = 0.6
+"""Fraction of the time limit after which no further page is begun. The rest is for finishing the current page."""
 
 
 def read_pdf_page(source: Source) -> Page:

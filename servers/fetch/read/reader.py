@@ -1,6 +1,5 @@
-"""Readers of untrusted pages, in processes that may be killed. A page that needs no parsing, such as an image for the
-model, is read in this process.
-"""
+"""Reads untrusted pages in other processes, which may be killed. Images need no parsing, and are read in this
+process."""
 
 import struct
 from collections.abc import AsyncIterator
@@ -115,8 +114,8 @@ def _unpack_two(form: str, body: bytes, position: int) -> tuple[int, int]:
 def _find_webp_size(body: bytes) -> tuple[int, int] | None:
     form = body[12:16]
     if form == b"VP8X":
-        width, more, height, most = struct.unpack_from("<HBHB", body, 24)
-        return 1 + (width | more << 16), 1 + (height | most << 16)
+        width, width_high, height, height_high = struct.unpack_from("<HBHB", body, 24)
+        return 1 + (width | width_high << 16), 1 + (height | height_high << 16)
     if form == b"VP8L":
         (bits,) = struct.unpack_from("<I", body, 21)
         return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)

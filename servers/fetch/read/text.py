@@ -2,8 +2,8 @@
 
 The order is the same as in browsers (https://html.spec.whatwg.org/#determining-the-character-encoding): a byte order
 mark, the Content-Type, the declaration in the page. But a browser trusts each of them, and shows garbage if it is
-wrong. Here the bytes count as well: text is hardly ever UTF-8 by accident, so valid UTF-8 is not decoded in a charset
-in which all bytes are valid, and invalid bytes declared as UTF-8 are examined: the page may declare another charset.
+wrong. Here the bytes count as well. Text is hardly ever UTF-8 by accident, so valid UTF-8 is decoded as such even if
+a one-byte charset is declared. If bytes that are declared as UTF-8 are invalid, another charset is looked for.
 """
 
 import re
@@ -23,7 +23,7 @@ _CONTENT_CHARSET = re.compile(rb"charset\s*=\s*[\"']?\s*([A-Za-z0-9._:-]+)", re.
 _ISO_2022_JP = charset_of_codec("iso2022_jp")
 _JAPANESE_ESCAPE = re.compile(rb"\x1b\$[@B]")
 """The start of two-byte characters in ISO-2022-JP, where all bytes are ASCII."""
-_MANY_BYTES = {"utf-16le", "utf-16be", "gbk", "gb18030", "big5", "shift_jis", "euc-jp", "euc-kr", "iso-2022-jp"}
+_MULTI_BYTE = {"utf-16le", "utf-16be", "gbk", "gb18030", "big5", "shift_jis", "euc-jp", "euc-kr", "iso-2022-jp"}
 # U+F780 to U+F7FF represent the bytes 0x80 to 0xFF.
 _USER_DEFINED = {byte: 0xF700 + byte for byte in range(0x80, 0x100)}
 
@@ -38,7 +38,7 @@ def decode(body: bytes, declared: str | None, media_type: str, url: str = "") ->
     if mark is not None:
         return body[mark.length :].decode(mark.codec, "replace"), mark.codec.replace("16-", "16")
     charset = find_charset(declared or "") or _find_declared_charset(body[:_DECLARATION_BYTES], media_type)
-    if charset is not None and charset.name in _MANY_BYTES:
+    if charset is not None and charset.name in _MULTI_BYTE:
         for candidate in (charset, UTF8):
             decoded = _decode_strictly(body, candidate)
             if decoded is not None:
@@ -57,7 +57,7 @@ def decode(body: bytes, declared: str | None, media_type: str, url: str = "") ->
     if charset == UTF8:
         text = body.decode("utf-8", "replace")
         non_ascii = len(text) - len(text.encode("ascii", "ignore"))
-        if text.count("\ufffd") <= non_ascii / 2:  # a damaged byte here and there
+        if text.count("\ufffd") <= non_ascii / 2:  # the text is UTF-8, with some damaged bytes
             return text, UTF8.name
         # The Content-Type is wrong, so the page's own declaration is the better evidence.
         charset = _find_declared_charset(body[:_DECLARATION_BYTES], media_type)
