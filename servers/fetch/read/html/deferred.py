@@ -1,11 +1,11 @@
-"""Markup that a page sends late or separately, moved to where a browser would put it.
+"""Moves markup that a page sends late or separately to where a browser would put it.
 
 A streaming server sends a placeholder with a fallback, then the content in a hidden element, and a call to a short
 script that moves it: React as `$RC("B:0","S:0")` for a boundary and `$RS("S:1","P:1")` for a segment, or as templates
 with the same ids for its external runtime; Solid as `$df("0-0")`; Marko as `$af("0")`, where `af` may end with the
 name of its runtime. No script is run here. The calls are parsed, and the same moves are made. React and Solid mark
-the end of the fallback by a comment, which the parser would drop, so `expose_boundaries` turns these comments into
-empty templates first.
+the end of the fallback with a comment. The parser drops comments, so `expose_boundaries` turns these into empty
+templates first.
 
 A declarative shadow root (https://html.spec.whatwg.org/#attr-template-shadowrootmode) is shown instead of its host's
 children, which are shown in its slots. Its style sheets apply only to it.
@@ -166,7 +166,7 @@ def _fill_slots(host: HtmlElement, template: HtmlElement) -> None:
     for slot in _slots(template):
         slots.setdefault(slot.get("name") or "", slot)
     for name, children in assigned.items():
-        # A child without a slot is not rendered: it is hidden text like any other.
+        # A browser does not show a child without a slot, so it becomes hidden text.
         target = slots.get(name)
         if target is None:
             target = SubElement(host, "div", hidden="")

@@ -1,4 +1,4 @@
-"""The links of a page, and its markup reduced to the parts that a reader sees."""
+"""Lists the links of a page, and cleans its markup for the format `html`."""
 
 from collections.abc import Iterable
 from urllib.parse import urldefrag
@@ -40,7 +40,8 @@ def list_links(parts: Iterable[HtmlElement], base: str, page: str) -> tuple[str,
 
 
 def clean_markup(part: HtmlElement, base: str) -> str:
-    """Return HTML with absolute links, without styles, scripts and form controls. The tree is changed."""
+    """Return the HTML of a visible part with absolute links, and with only the tags and attributes that matter to a
+    reader. The tree is changed."""
     for element in list(part.iter()):
         if element.get(EMBEDDED):
             make_link(element)

@@ -35,7 +35,7 @@ class Facts(NamedTuple):
     open_graph: dict[str, str]
     feeds: list[dict[str, str]]
     heading: str
-    """The heading of the page, if it differs from its title only by the site's name."""
+    """The heading of the page that its title contains; if there is none, the title."""
 
 
 def read_facts(root: HtmlElement, base: str, things: list[dict[str, Any]]) -> Facts:
@@ -70,7 +70,7 @@ def read_facts(root: HtmlElement, base: str, things: list[dict[str, Any]]) -> Fa
         if (kind := (link.get("type") or "").strip().lower()) in _FEEDS
         and (url := absolute_url(base, link.get("href")))
     ]
-    # The heading contained in the title, or else the title, which a page may give in a shorter form elsewhere.
+    # The Open Graph title is often shorter than the title, since it lacks the name of the site.
     graph_title = graph.get("og:title", "")
     whole = f"{declared.title} {graph_title}".casefold()
     heading = next(
@@ -110,7 +110,8 @@ def _read_metas(root: HtmlElement) -> dict[str, str]:
 
 
 def _find_first(metas: dict[str, str], *names: str) -> str:
-    """Return the first of these values that is not a URL, since some sites give the URLs of authors' pages."""
+    """Return the first value with one of these names that is not a URL: as the author, some sites give a page's
+    URL."""
     return next(
         (metas[name] for name in names if name in metas and not metas[name].startswith(("http:", "https:"))), ""
     )

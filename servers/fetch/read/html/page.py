@@ -1,4 +1,4 @@
-"""An HTML page, from its bytes to the requested format."""
+"""Reads an HTML page, from its bytes to the requested format."""
 
 import html
 import json
@@ -34,7 +34,7 @@ _DESCRIBED = "The page shows hardly any text, so the description in its metadata
 _EMPTY = "The page shows no text."
 _HIDES = "The page shows hardly any text for its size: use `raw` to get its markup."
 _LINES_OF_BEGINNING = 20
-"""Number of lines in which the title may already be."""
+"""Number of lines at the beginning of the text that are searched for the title."""
 _MAX_OMITTED_HEADINGS, _MAX_HEADING_LENGTH = 30, 100
 """Maximum number of omitted headings that are listed, and of characters of each."""
 _MAX_UNSCRIPTED = 400
@@ -42,7 +42,7 @@ _MAX_UNSCRIPTED = 400
 _MAX_EMPTY = 100
 """Maximum number of characters on a page that shows none of its content."""
 _MIN_MARKUP = 10_000
-"""Number of characters of markup that normally contain more text than that."""
+"""Number of characters of markup that normally contain more than `_MAX_EMPTY` characters of text."""
 _MIN_SCRIPTS = 2_000
 """Minimum number of characters of scripts that do more than count visits."""
 _ROOTS = frozenset(("root", "app", "__next", "__nuxt", "___gatsby", "svelte", "react-root", "q-app", "app-root"))
@@ -50,7 +50,8 @@ _INVISIBLE = frozenset(("script", "style", "noscript", "template"))
 _CDATA = re.compile(
     r"<(script|style)\b[^<>]*(?<!/)>.*?(?:</\1>|\Z)|<!--.*?(?:-->|\Z)|<!\[CDATA\[(.*?)(?:\]\]>|\Z)", re.DOTALL
 )
-"""A section of literal text in XHTML; and comments, scripts and styles, in which there is none."""
+"""Matches a section of literal text in XHTML; and also comments, scripts and styles, since a match inside them would
+be no such section."""
 _ASKS_FOR_SCRIPTS = re.compile(r"java\s?script", re.IGNORECASE)
 
 
@@ -58,7 +59,7 @@ def read_html_page(source: Source) -> Page:
     """Return the page, like `read_html`. Raises the same errors."""
     text, charset = decode(source.body, source.charset, source.kind.media_type, source.url)
     if source.kind.media_type.endswith("xml"):
-        # Literal text becomes markup.
+        # Sections of literal text are escaped, since the HTML parser would not recognize them.
         text = _CDATA.sub(lambda match: match[0] if match[2] is None else html.escape(match[2]), text)
     return read_html(text, source.url, source.format, source.section)._replace(charset=charset)
 
@@ -172,7 +173,7 @@ def _find_description(page: VisiblePage, written: str, *, plain: bool) -> str:
     than `written`."""
     text = max((page.facts.metadata.description, *page.declarations.descriptions), key=len)
     paragraphs = [squeeze(line) for line in text.splitlines() if line.strip()]
-    # A shorter one only advertises the page, and is part of the format `metadata`.
+    # A shorter description only advertises the page. It is shown in the format `metadata`.
     if sum(map(len, paragraphs)) < max(_MAX_UNSCRIPTED, len(written)):
         return ""
     return "\n\n".join(paragraph if plain else escape(paragraph) for paragraph in paragraphs)
@@ -230,7 +231,7 @@ def _count_visible(root: HtmlElement) -> int:
             walk.skip_subtree()
         else:
             size += len((element.text or "").strip())
-        # With so many, no caller needs the rest counted.
+        # No caller needs a higher count.
         if size >= _MAX_UNSCRIPTED:
             break
     return size

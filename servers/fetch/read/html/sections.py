@@ -1,4 +1,4 @@
-"""A part of a page, selected by a CSS selector, a heading's text, or a URL fragment."""
+"""Finds a part of a page by a CSS selector, a heading's text, or a URL fragment."""
 
 from itertools import takewhile
 from urllib.parse import unquote
@@ -18,7 +18,7 @@ _MAX_HEADINGS = 20
 _MAX_ELEMENTS = 1_000
 """Maximum number of elements that a selector may return."""
 _CONTAINERS = frozenset(("section", "article", "main", "dialog", "body", "html"))
-"""A heading applies to the elements after it within the nearest of these."""
+"""A heading's section ends at the end of the nearest of these elements around the heading."""
 _NEXT_HEADINGS = "following::*[self::h1 or self::h2 or self::h3 or self::h4]"
 
 

@@ -11,7 +11,7 @@ _MAX_FORM = 300
 
 
 def omit_actions(lines: list[Line], keep: list[bool]) -> None:
-    """Omit the actions beside a section's heading: links in brackets, such as `[edit]`."""
+    """Omit the actions after a section's heading, which are links in brackets, such as `[edit]`."""
     for number, (before, line) in enumerate(pairwise(lines), 1):
         is_beside = before.block.parent is line.block or line.block.parent is before.block
         if is_heading(before) and is_beside and line.linked >= LINK_SHARE * len(line.text):

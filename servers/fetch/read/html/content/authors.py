@@ -1,7 +1,8 @@
-"""The authors of a thread's posts.
+"""Finds the authors of a thread's posts.
 
-Posts are similar adjacent blocks with a text each. An author is a short link in a similar element of each post,
-to the same place of the site, but not with the same words: those are actions, such as "Reply".
+Posts are similar adjacent blocks, each with a text. The author of a post is a short link in it. The posts of a thread
+have this link in similar elements, and it leads to the same directory of the site, but with different words: links
+with the same words in each post are actions, such as "Reply".
 """
 
 import re
@@ -18,7 +19,7 @@ _MIN_TEXT, _MAX_LINKS = 40, 0.2
 _MAX_NAME = 25
 """Maximum length of a name in characters."""
 _MIN_LINK = 0.5
-"""Minimum share of the link in the line with a name, which may begin with "By"."""
+"""Minimum share of the link in the line with a name. The rest may be a word such as "By"."""
 _MAX_SAME = 0.75
 """Maximum share of posts by the same author; a link that more posts have is an action."""
 _DIRECTORY = re.compile(r"[^/]*\Z|\d+")

@@ -1,12 +1,12 @@
-"""Blocks that a page contains twice, such as one copy for wide and one for narrow screens, or the repeated slides of
+"""Finds blocks that a page contains twice, such as one for wide and one for narrow screens, or the repeated slides of
 a carousel.
 
-A copy has the same lines and links, at least two lines, as an earlier block below the same headings. Text that may
-repeat for a reason is kept: table rows, terms, code, steps in panels for different systems, text under another
-heading, and everything in a manual, whose functions share parameters.
+A copy is a block with the same lines and links as an earlier block below the same headings; it has at least two
+lines. Text that may repeat for a reason is kept: table rows, terms, code, steps in panels for different systems, text
+under another heading, and everything in a manual, whose functions share parameters.
 
 Links that a page has both before and after its text, such as those to the previous and the next message, are
-navigation, so that no copy of them is kept, and no other link in their list.
+navigation. Neither copy of them is kept, and no other link in their list.
 """
 
 from collections.abc import Hashable
@@ -25,9 +25,9 @@ _MEANINGFUL = tuple(map(KINDS.index, ("table", "dl", "pre", "details")))
 _MIN_LINKS, _MAX_PROSE_LINKS = 0.4, 0.2
 """Minimum share of links in a line that is navigation, and the maximum in a line of a text."""
 _LISTS, _MIN_LISTED = ("ul", "ol"), 0.5
-"""Lists of links, and the minimum share of copies among the lines of one that is navigation as a whole."""
+"""The tags of lists, and the minimum share of copies among a list's lines for all of its links to be navigation."""
 _MIN_PROSE, _BETWEEN = 200, 0.9
-"""Minimum length of a page's text, and the minimum share of it between two copies of its navigation."""
+"""Minimum length of a page's text in characters, and the minimum share of it between two copies of navigation."""
 _BASE, _MODULUS = 1_000_003, (1 << 61) - 1
 """The base and the modulus, a prime number, of the polynomial hash of a block's lines."""
 _NO_LEVEL = 7
@@ -35,7 +35,7 @@ _NO_LEVEL = 7
 
 
 def find_copies(page: Lines, keep: list[bool]) -> set[int]:
-    """Return the numbers of the lines in `keep` that repeat other lines in it."""
+    """Return the numbers of the kept lines that repeat other kept lines."""
     outline = sum(
         is_kept for is_kept, line in zip(keep, page.lines, strict=True) if line.block.element.tag in _OUTLINE
     )
@@ -57,7 +57,7 @@ def find_copies(page: Lines, keep: list[bool]) -> set[int]:
 
 
 def find_surrounding_links(page: Lines, keep: list[bool]) -> set[int]:
-    """Return the numbers of the lines in `keep` that are links in the same order before and after the text."""
+    """Return the numbers of the kept lines that are links, and occur in the same order before and after the text."""
     prose = [
         0,
         *accumulate(

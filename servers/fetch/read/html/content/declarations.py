@@ -1,4 +1,4 @@
-"""A page's declarations about its content for programs: its title, its subject, and descriptions of the subject.
+"""What a page declares about its content for programs: its title, its subject, and descriptions of the subject.
 
 The kinds of subjects are schema.org types, in JSON-LD (https://schema.org/docs/full.html) or in microdata, and Open
 Graph types (https://ogp.me/#types).
@@ -36,7 +36,7 @@ class Declarations(NamedTuple):
 
     title: str
     about: frozenset[str] = frozenset()
-    """The kinds of subjects that it describes, with their names in `KINDS_OF_THINGS`."""
+    """The kinds of subjects that the page describes, by their names in `KINDS_OF_THINGS`."""
     descriptions: Sequence[str] = ()
 
 

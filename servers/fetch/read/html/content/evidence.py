@@ -7,17 +7,17 @@ edges of the page, or repeats. Content looks different on each kind of page:
 * an article has long lines with sentences, under a headline that is in the title;
 * documentation has an outline, with code, terms, cells and sentences under its headings;
 * a forum repeats one shape of block, which contains sentences;
-* a listing or a collection repeats one as well, with a picture, a short text, a price or a date in each: it is the
-  largest such group, near the headline;
+* a listing or a collection repeats one shape of block as well, with a picture, a short text, a price or a date in
+  each block; these blocks are the largest group of similar ones, near the headline;
 * a product has its headline, fields to buy with, lists and tables of facts in one block, and JSON-LD that describes
   it: smaller groups after these are other products;
 * a service has many sections, each a heading with short lines that are not links.
 
 So each line has numbers for its own words, for its place on the page and in the outline, for the blocks around it,
 for the largest group of similar blocks that it is in, for all lines of its shape, for the adjacent lines, for the
-whole page, and for its own `declarations`. Two lines have one shape if the same tags
-lead to them (`path`), or if the tags and classes of the nearest blocks are equal (`near`): classes are compared with
-each other and not interpreted.
+whole page, and for what the page declares (`declarations`). Two lines have the same shape if the same tags lead to
+them (`path`), or if the tags and classes of the nearest blocks are equal (`near`). Classes are compared with each
+other and not interpreted.
 """
 
 import re
@@ -37,7 +37,7 @@ _SENTENCE = re.compile(r"[.!?\u061f\u0964](?=\s|$|[\"'\u201d\u2019)])|[\u3002\uf
 _PRICE = re.compile(r"[$\u20ac\u00a3\u00a5\u20b9\u20bd]\s?\d|\d\s?[$\u20ac\u00a3\u00a5\u20b9\u20bd]")
 _DATE = re.compile(r"\b(?:19|20)\d\d\b|\b\d{1,2}[:/.]\d{2}\b")
 _NAME_AND_VALUE = re.compile(r"[^:\uff1a.!?]{2,40}[:\uff1a]\s?\S")
-"""A name and its value on one line."""
+"""The beginning of a line with a name, a colon and a value."""
 _WORD = re.compile(r"\w+")
 _MIN_PARAGRAPH_LENGTH = 80
 """Minimum number of characters in a line that is a paragraph rather than a label."""
@@ -65,6 +65,7 @@ _MAX_LARGEST_SHARE, _MAX_SECOND_SHARE = 0.7, 0.2
 _MIN_TITLE_SIMILARITY = 0.1
 """Minimum similarity to the title of a heading that is the page's headline."""
 _NO_DISTANCE = -2.0
+"""The value for a distance to a heading that the page does not have."""
 
 
 def measure_lines(page: Lines, declared: Declarations) -> Columns:
@@ -213,8 +214,8 @@ def _measure_words(line: Line, title_words: set[str], times: int) -> tuple[float
 
 
 def _measure_sections(lines: Sequence[Line], counts: _Counts, words: Columns) -> Columns:
-    """Return the features of each line's section, which begins at a heading of any level, and the line's distance to
-    the h1 and to the heading most like the title, as a share of the page.
+    """Return the features of each line's section, which begins at a heading of any level; and the line's distances to
+    the first h1 and to the heading that is most similar to the title, as shares of the page.
     """
     headings = [number for number, line in enumerate(lines) if is_heading(line)]
     rows: list[tuple[float, ...]] = []
@@ -279,15 +280,16 @@ class _EnclosingBlocks:
             chain = [block]
             parent = block.parent
             if parent is not None:
-                # Its parent block precedes it in page order.
+                # A parent precedes its blocks in page order, so its chain exists already.
                 outer = self.chains[parent]
                 chain += outer if _count_lines(parent) > _count_lines(block) else outer[1:]
             self.chains[block] = chain
             self.features[block] = counts.measure(block.first, block.end)
 
     def columns(self) -> Columns:
-        """Return the features of these blocks, of the largest one with at most `_MAX_LARGEST_SHARE` of the page, and
-        of the largest with at most `_MAX_SECOND_SHARE` of it; and the number of their similar siblings.
+        """Return the features of the nearest enclosing blocks of each line, of the largest enclosing block with less
+        than `_MAX_LARGEST_SHARE` of the page, and of the largest with less than `_MAX_SECOND_SHARE`; the number of
+        blocks similar to each of the nearest ones; and the features of the line's largest group.
         """
         rows: dict[Block, tuple[float, ...]] = {}
         for block in {line.block: None for line in self.lines}:

@@ -1,7 +1,8 @@
 """A forest of gradient-boosted decision trees, for columns of numbers.
 
-A tree is a number, or a list of a column, a threshold, and two trees: the first applies to rows whose value in that
-column is at most the threshold. All rows of a page are passed down each tree together.
+A tree is either a number, or a list of four items: a column, a threshold, and two trees. The first of these trees
+applies to rows whose value in the column is at most the threshold, the second to other rows. All rows of a page are
+passed down each tree together.
 """
 
 import json
@@ -17,7 +18,7 @@ Tree = float | list[Any]
 
 
 class Forest(NamedTuple):
-    """Decision trees. The sum of their values for a row is the logarithm of the odds."""
+    """Decision trees. The sum of their values for a row is the logarithm of the odds that the row is content."""
 
     columns: Sequence[str]
     trees: Sequence[Tree]
@@ -39,7 +40,7 @@ def load_forest() -> Forest:
 
 
 def _add(tree: Tree, rows: list[int], values: Sequence[Sequence[float]], odds: list[float]) -> None:
-    """Pass rows down a tree, and add the values of their leaves."""
+    """Pass rows down a tree, and add to each row's `odds` the value of the leaf that it reaches."""
     while isinstance(tree, list):
         column, limit, lower, upper = tree
         feature = values[column]

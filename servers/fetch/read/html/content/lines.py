@@ -19,7 +19,7 @@ _SILENT = names_in("select datalist optgroup option video audio textarea")
 """Elements whose text the writer omits."""
 _FIELDS = names_in("input button select textarea")
 _ANCHOR = frozenset(("name", "id"))
-"""The attributes of an `a` that is only an anchor. A link has further attributes, for its address or for clicks."""
+"""The only attributes of an `a` that is an anchor. A link has other attributes, for its address or for clicks."""
 _LANDMARKS = {
     "nav": "navigation directory",
     "header": "banner",
@@ -42,7 +42,7 @@ _LANDMARKS = {
     "label": "",
     "a": "",
 }
-"""Elements that declare what they contain, by tags and roles, each with its synonyms."""
+"""The kinds of elements that declare what they contain. Each has the name of a tag or a role, and its synonyms."""
 KINDS = tuple(_LANDMARKS)
 _NUMBERS = {
     name: number for number, (kind, others) in enumerate(_LANDMARKS.items()) for name in (kind, *others.split())
@@ -96,8 +96,8 @@ class Place(NamedTuple):
 
 
 def kind_of(element: HtmlElement) -> Hashable:
-    """Return a key that is the same for similar elements. Classes after the first mark a single one, such as the
-    accepted answer."""
+    """Return a key that is the same for similar elements: the tag and the first class. Further classes often mark a
+    single one of several elements, such as the accepted answer."""
     return element.tag, (element.get("class") or "").partition(" ")[0]
 
 
@@ -191,7 +191,8 @@ class Lines:
 
 
 def similar_blocks(page: Lines) -> Iterable[list[Block]]:
-    """Group the blocks of several lines that have a similar element in the same block."""
+    """Return the groups of blocks that are in the same block and have similar elements. Blocks with a single line are
+    left out."""
     groups: dict[Hashable, list[Block]] = {}
     for block in page.blocks:
         if block.parent is not None and block.end - block.first > 1:

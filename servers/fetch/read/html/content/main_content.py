@@ -1,9 +1,10 @@
-"""The main content of a page: the most likely lines, completed structures, and the amount of omitted text.
+"""Reduces a page to its main content, and counts the omitted text.
 
-Each line has a probability (`probabilities`). The lines with the highest expected F1 of their words are kept, so if
-there is little evidence, more of a page is kept, not less. Then structures are completed: a term and its meaning, a
-table, a list, or a heading and its section is kept as a whole, and so are lines surrounded by content that are not
-links to something else. One of several copies of a block is kept (`copies`). Omitted text is counted by its landmark.
+Each line has a probability of being content (`probabilities`). Those lines are kept with which the expected F1 of the
+characters is highest, so if there is little evidence, more of a page is kept, not less. Then structures are
+completed: a term and its meaning, a table, a list, or a heading and its section is kept as a whole, and so are lines
+surrounded by content, unless they are links to something else. Of several copies of a block, one is kept (`copies`).
+Omitted text is counted by the landmark that it is in, such as `nav`.
 """
 
 from collections import Counter
@@ -43,7 +44,7 @@ _MAX_ELEMENTS = 40_000
 _INDIVISIBLE = ("pre", "math")
 _MEANINGFUL_EMPTY = frozenset(("br", "hr", "td", "th", "wbr", "input"))
 _MIN_NAVIGATION = 20
-"""Minimum number of links before the headline that are navigation."""
+"""Minimum number of links before the headline for them to count as navigation."""
 _LINKED_SHARE = 0.8
 """Minimum share of links in a heading that is not the headline."""
 _SMALL_SHARE = 0.25
@@ -100,7 +101,7 @@ def main_content(root: HtmlElement, declared: Declarations, *, pictures: bool) -
 
 
 def choose(page: Lines, probabilities_by_line: list[float]) -> list[bool]:
-    """Return a boolean for each line, True if it is content, given all probabilities."""
+    """Return a boolean for each line: True if it is content."""
     if sum(len(line.text) for line in page.lines) < _MIN_PAGE_LENGTH:
         keep = [not is_furniture(line) for line in page.lines]
     else:
@@ -112,7 +113,8 @@ def choose(page: Lines, probabilities_by_line: list[float]) -> list[bool]:
 
 
 def _choose_content(lines: list[Line], probabilities_by_line: list[float]) -> list[bool]:
-    """Choose the likely lines, without a long navigation before the headline if it would be most of them."""
+    """Choose the likely lines. If most of their text is a long navigation before the headline, choose again without
+    it."""
     keep = _choose_likely(lines, probabilities_by_line)
     headline = next((number for number, line in enumerate(lines) if _may_be_headline(line)), 0)
     links = {number for number, line in enumerate(lines[:headline]) if line.linked >= LINK_SHARE * len(line.text)}
@@ -146,7 +148,7 @@ def _choose_likely(lines: list[Line], probabilities_by_line: list[float]) -> lis
 
 
 def _complete(page: Lines, probabilities_by_line: list[float], keep: list[bool]) -> None:
-    """Complete structures, in the order in which one is evidence for the next."""
+    """Complete structures. Each step uses the lines that the steps before it have kept."""
     complete_blocks(page, probabilities_by_line, keep)
     complete_paragraphs(page, keep)
     complete_tables(page, probabilities_by_line, keep)
@@ -203,7 +205,8 @@ def _count(body: HtmlElement, page: Lines, keep: list[bool], copies: set[int]) -
 
 
 def _remove_omitted(page: Lines, keep: list[bool], *, captions: bool) -> set[HtmlElement]:
-    """Remove the omitted texts except `captions` from the tree, and return the elements that contain content."""
+    """Remove the omitted texts from the tree, but with `captions` not those in captions. Return the elements that
+    contain content."""
     with_content: set[HtmlElement] = set()
     for element, follows, _, number in page.places:
         if number >= 0 and keep[number]:

@@ -1,6 +1,7 @@
-"""The parts of a manual that look less likely than they are: signatures, sections of links, and introductions.
+"""Keeps the parts of a manual that look like boilerplate: signatures, sections of links, and introductions.
 
-A manual has code, terms, or signatures to which the page itself links. If most of it is content, so is the rest.
+A manual is a page with code, with terms, or with signatures to which the page itself links. If most of a manual is
+content, so is the rest.
 """
 
 import re
@@ -21,7 +22,7 @@ _MIN_TERMS = 8
 _MIN_DEFINITIONS = 2
 """Minimum number of signatures in a manual."""
 _SIGNATURE = re.compile(r"^\([^\W\d]|[^\W\d]\(|::|[-=]>|[\u2192\u21d2]")
-"""A call, or what is between a name and its type."""
+"""Part of a signature: a call, or the characters between a name and its type."""
 _CODE_SHARE = 0.5
 """Minimum share of content in the part of a page that describes code."""
 _LINKED_SHARE = 0.8
@@ -31,7 +32,8 @@ _SECTION, _PRE, _DL, _ASIDE = map(KINDS.index, ("section", "pre", "dl", "aside")
 
 
 def complete_sections(page: Lines, keep: list[bool]) -> None:
-    """Keep a manual's only section without kept text, such as a list of links to related pages."""
+    """Keep the section of a manual without kept text, such as a list of links to related pages, if it is the only
+    such section."""
     if not any(line.enclosing[_PRE] or line.enclosing[_DL] for line in compress(page.lines, keep)):
         return
     groups: dict[Hashable, list[Block]] = {}

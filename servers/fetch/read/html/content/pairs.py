@@ -1,7 +1,8 @@
-"""Names and their descriptions, which have the structure of lists of terms.
+"""Keeps names with their descriptions, which form lists like those of terms.
 
-In adjacent blocks, as in Javadoc summaries, the name is a link to details, so it looks as if it leads elsewhere. At
-the beginning of similar blocks, as in lists of parameters or of properties, it is a short line.
+If a name and its description are in adjacent blocks, as in Javadoc summaries, the name is a link to details, and
+looks as if it leads elsewhere. If both are in one block, as in lists of parameters or of properties, the name is a
+short line at the beginning of the block.
 """
 
 from collections.abc import Hashable

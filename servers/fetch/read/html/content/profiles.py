@@ -1,9 +1,9 @@
 """The profiles of authors beside the posts of a thread, such as their rank and the number of their posts.
 
-A profile is a block in each post with none of its text, but with an author and values. The names of the values, such
-as "Posts" in "Posts: 14", repeat from post to post. An author of several posts has the same values in each; items of
-a listing may share a maker, but not all their facts. The author is content, once for each post. Other lines that most
-posts of such a thread have, such as their subject, are repetitions.
+A profile is a block in a post that has none of the post's text, but an author and values. The names of the values,
+such as "Posts" in "Posts: 14", repeat from post to post, and an author of several posts has the same values in each.
+This distinguishes a thread from a listing, whose items may share a maker, but not all of their facts. The author is
+content, once for each post. Other lines that most posts of such a thread have, such as the subject, are repetitions.
 """
 
 import re
@@ -69,7 +69,8 @@ def _are_most(count: int, posts: Sequence[Block]) -> bool:
 
 
 class _Places:
-    """Numbers of blocks inside posts, equal for those with similar elements around them."""
+    """Numbers for the places of blocks inside posts. Two blocks have the same number if similar elements, from the
+    post inwards, lead to them."""
 
     def __init__(self, posts: Sequence[Block]) -> None:
         self._numbers: dict[Hashable, int] = {}
@@ -95,7 +96,8 @@ def _profiles_in(
     texts: list[int],
     places: _Places,
 ) -> Iterator[_Profile]:
-    """Yield the profiles of posts. Those of posts without a long text are where other posts have theirs."""
+    """Yield the profiles of posts. In a post without a long text, a profile is looked for at the places where other
+    posts have theirs."""
     blocks: list[tuple[Block, list[Block]]] = []
     beside_texts: set[int] = set()
     for post in posts:

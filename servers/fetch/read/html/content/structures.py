@@ -1,5 +1,5 @@
-"""Structures that are content as a whole: tables, lists, similar blocks, paragraphs beside each other, captions, and
-footnotes. The rest of one is kept if most of it is, or if the text around it is.
+"""Completes structures that are content as a whole: tables, lists, similar blocks, adjacent paragraphs, captions, and
+footnotes. The rest of a structure is kept if most of it is kept, or if the text around it is kept.
 """
 
 from bisect import bisect
@@ -91,8 +91,8 @@ def complete_paragraphs(page: Lines, keep: list[bool]) -> None:
 
 
 def complete_tables(page: Lines, probabilities_by_line: list[float], keep: list[bool]) -> None:
-    """Keep data tables, lists of terms, code, and the only quote of a page, surrounded by content; elsewhere they are
-    rarely content. Several quotes often repeat the posts of a thread.
+    """Keep data tables, lists of terms, code, and the only quote of a page, if content surrounds them; elsewhere they
+    are rarely content. If a page has several quotes, these often repeat the posts of a thread.
     """
     size = [0, *accumulate(len(line.text) for line in page.lines)]
     kept_size = [
@@ -129,7 +129,7 @@ def complete_tables(page: Lines, probabilities_by_line: list[float], keep: list[
         beside_kept = (
             kept_size[parent.end] - kept_size[parent.first] - (kept_size[block.end] - kept_size[block.first])
         )
-        # Links are data in code and below a row of headers; elsewhere they lead away.
+        # Links in code and below a row of headers are data; other links lead elsewhere.
         is_headed = len(lines) > _MIN_HEADERS and all(line.block.element.tag == "th" for line in lines[:_MIN_HEADERS])
         is_data = tag == "pre" or is_headed or sum(line.linked for line in lines) < LINK_SHARE * chars
         is_navigation = False
@@ -140,7 +140,7 @@ def complete_tables(page: Lines, probabilities_by_line: list[float], keep: list[
             )
             is_navigation = expected < _MIN_TABLE_PROBABILITY * chars
         if 2 * beside_kept >= beside and is_data and not is_navigation:
-            # The labels of a quote name its author; those of code are actions.
+            # The labels around a quote are kept, since they name its author; those around code are actions.
             whole = outer if block is quote else block
             keep[whole.first : whole.end] = [True] * (whole.end - whole.first)
 
@@ -223,7 +223,8 @@ def complete_notes(page: Lines, keep: list[bool]) -> None:
 
 
 def keep_headline(lines: list[Line], keep: list[bool]) -> None:
-    """Keep the only `h1` of a page if content follows it, since it is its title, such as the name of a function."""
+    """Keep the only `h1` of a page if content follows it: it is the title of the content, such as a function's
+    name."""
     headlines = [number for number, line in enumerate(lines) if line.block.element.tag == "h1"]
     if len(headlines) == 1 and any(keep[headlines[0] :]):
         line = lines[headlines[0]]
@@ -231,5 +232,5 @@ def keep_headline(lines: list[Line], keep: list[bool]) -> None:
 
 
 def _is_innermost(block: Block) -> bool:
-    """Return True if a table or list is not used for layout, because it contains no other table and no headline."""
+    """Return True if a table or list contains no other table and no headline, so that it is not used for layout."""
     return next(block.element.iterdescendants("table", "h1", "h2"), None) is None
