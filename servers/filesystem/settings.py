@@ -154,7 +154,7 @@ class Settings(BaseModel):
     @property
     def denylist(self) -> Denylist:
         """Patterns that are denied in all directories."""
-        # Journals hold contents of denied files.
+        # Undo journals are denied as well, since they may hold the contents of denied files.
         journals = {journal for journal in (_default_journal(), self._journal) if journal is not None}
         globs: list[str] = []
         for journal, (directory, _) in product(journals, self.directories):

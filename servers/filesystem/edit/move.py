@@ -308,7 +308,7 @@ class _Copy:
     def _copy_bytes(self, handle: Handle, target: int) -> State:
         """Copy the bytes and return the state of the copy, without a digest if none is needed."""
         # A file that occupies fewer bytes than its size, as disk images do, has holes: its copy should be sparse too.
-        # Windows does not count blocks.
+        # On Windows a status has no number of blocks, so no file seems to have holes.
         has_holes = getattr(handle.stat, "st_blocks", math.inf) * 512 < handle.stat.st_size
         digest, begin = new_digest(), self.size
         while block := os.read(handle.descriptor, _BLOCK_BYTES):

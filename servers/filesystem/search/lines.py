@@ -359,7 +359,7 @@ def _hits(data: bytes, start: int, end: int, number: int, matcher: Matcher) -> I
         begins, ends = match.span()
         line = max(data.rfind(b"\n", start, begins) + 1, start)
         if line == end:
-            # No line follows the last line ending.
+            # An empty match after the last line ending: no line begins there.
             return
         # A match that ends with a line ending does not extend into the next line.
         line_end = data.find(b"\n", max(ends - 1, begins), end)

@@ -175,7 +175,7 @@ def _describe(rooted: RootedFiles, step: Step, survey: Survey) -> None:
         ):
             survey.record_move(old, new)
     elif step.after.kind == "absent":
-        # Its directory may not exist yet.
+        # The path is recorded without looking it up, because its directory may not exist yet.
         survey.record_creation(step.path, step.before)
     else:
         with rooted.locate(roots.place(step.path), follow=False) as entry:
