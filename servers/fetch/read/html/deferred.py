@@ -23,10 +23,10 @@ from lxml.html import HtmlElement
 from servers.common.html.markup.hidden import sheet_rules
 from servers.common.html.tree import drop
 
-_STREAMS = ("$RC(", "$RR(", "$RS(", "$df(", "data-rci", "data-rri", "data-rsi")
+_STREAM_SIGNS = ("$RC(", "$RR(", "$RS(", "$df(", "data-rci", "data-rri", "data-rsi")
 """Strings that indicate streaming in the source of a page."""
-_EDGES = re.compile(r"<!--(\$[?!~]?|/\$|pl-[\w-]{1,100})-->")
-_EDGE = "data-edge"
+_EDGE_COMMENT = re.compile(r"<!--(\$[?!~]?|/\$|pl-[\w-]{1,100})-->")
+_EDGE_ATTRIBUTE = "data-edge"
 _CALLS = re.compile(
     r"""\$(RC|RR|RS|df|af\w{0,50})\(\s*["']?([\w:.-]{1,100})["']?(?:\s*,\s*["']([\w:.-]{1,100})["'])?"""
 )
@@ -37,9 +37,9 @@ _MODES = ("open", "closed")
 
 def expose_boundaries(text: str) -> str:
     """Turn the comments that end a boundary into templates, if the page is streamed."""
-    if not any(sign in text for sign in _STREAMS):
+    if not any(sign in text for sign in _STREAM_SIGNS):
         return text
-    return _EDGES.sub(rf'<template {_EDGE}="\1"></template>', text)
+    return _EDGE_COMMENT.sub(rf'<template {_EDGE_ATTRIBUTE}="\1"></template>', text)
 
 
 def place_deferred(root: HtmlElement) -> None:
@@ -104,7 +104,7 @@ def _drop_fallback(placeholder: HtmlElement, edge: str) -> None:
     placeholder.tail = None
     inner = 0
     while (sibling := placeholder.getnext()) is not None:
-        kind = sibling.get(_EDGE) or ""
+        kind = sibling.get(_EDGE_ATTRIBUTE) or ""
         if kind == edge and not inner:
             return
         inner += kind.startswith("$")
@@ -163,7 +163,7 @@ def _fill_slots(host: HtmlElement, template: HtmlElement) -> None:
     if words.strip():
         assigned.setdefault("", [])
     slots: dict[str, HtmlElement] = {}
-    for slot in _slots(template):
+    for slot in _find_slots(template):
         slots.setdefault(slot.get("name") or "", slot)
     for name, children in assigned.items():
         # A browser does not show a child without a slot, so it becomes hidden text.
@@ -177,7 +177,7 @@ def _fill_slots(host: HtmlElement, template: HtmlElement) -> None:
     template.drop_tag()
 
 
-def _slots(template: HtmlElement) -> list[HtmlElement]:
+def _find_slots(template: HtmlElement) -> list[HtmlElement]:
     """Return the slots of a shadow root, without those of nested roots."""
     slots: list[HtmlElement] = []
     walk = iterwalk(template, events=("start",))

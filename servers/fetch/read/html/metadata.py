@@ -18,8 +18,8 @@ _MAX_PROPERTIES = 50
 """Maximum number of Open Graph properties."""
 _MAX_FEEDS = 20
 _MAX_HEADINGS = 200
-_FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json")
-_KINDS = re.compile(r"\s*application/(?:json|(?:[\w.-]+\+)?json)\s*(?:;.*)?", re.IGNORECASE)
+_FEED_TYPES = ("application/rss+xml", "application/atom+xml", "application/feed+json")
+_JSON_TYPE = re.compile(r"\s*application/(?:json|(?:[\w.-]+\+)?json)\s*(?:;.*)?", re.IGNORECASE)
 _JSON_WRAPPER = re.compile(r"^\s*(?:<!--|//\s*<!\[CDATA\[|<!\[CDATA\[)|(?:-->|//\s*\]\]>|\]\]>)\s*$")
 _MAX_BLOCK = 1_000_000
 """Maximum number of characters in a JSON-LD block that is searched for metadata."""
@@ -67,7 +67,7 @@ def read_facts(root: HtmlElement, base: str, things: list[dict[str, Any]]) -> Fa
     feeds = [
         {"title": _clean(link.get("title")), "type": kind, "url": url}
         for link in _find_links(root, "alternate")
-        if (kind := (link.get("type") or "").strip().lower()) in _FEEDS
+        if (kind := (link.get("type") or "").strip().lower()) in _FEED_TYPES
         and (url := absolute_url(base, link.get("href")))
     ]
     # The Open Graph title is often shorter than the title, since it lacks the name of the site.
@@ -154,7 +154,7 @@ def read_blocks(elements: Iterable[HtmlElement]) -> tuple[list[dict[str, Any]], 
     failed = 0
     for script in (script for element in elements for script in element.iter("script")):
         kind = script.get("type") or ""
-        if not _KINDS.fullmatch(kind):
+        if not _JSON_TYPE.fullmatch(kind):
             continue
         data, read = _parse(script.text or "")
         failed += not read

@@ -26,13 +26,13 @@ from servers.fetch.read.page import Format, Page, RemovedCounts, Source
 from servers.fetch.read.text import decode
 from shared.text import format_count
 
-_NEEDS_SCRIPTS = "The page seems to need JavaScript to show its text, and scripts are not run here."
-_LATE = "Most of the page's text is hidden until a script shows it; it is included here."
-_CUT = "The page has too many elements or nesting levels; the rest is left out."
-_WHOLE = "No main content was found, so this is all of the page's text."
-_DESCRIBED = "The page shows hardly any text, so the description in its metadata is included."
-_EMPTY = "The page shows no text."
-_HIDES = "The page shows hardly any text for its size: use `raw` to get its markup."
+_SCRIPTS_NOTE = "The page seems to need JavaScript to show its text, and scripts are not run here."
+_LATE_NOTE = "Most of the page's text is hidden until a script shows it; it is included here."
+_CUT_NOTE = "The page has too many elements or nesting levels; the rest is left out."
+_ALL_TEXT_NOTE = "No main content was found, so this is all of the page's text."
+_DESCRIPTION_NOTE = "The page shows hardly any text, so the description in its metadata is included."
+_EMPTY_NOTE = "The page shows no text."
+_MARKUP_NOTE = "The page shows hardly any text for its size: use `raw` to get its markup."
 _LINES_OF_BEGINNING = 20
 """Number of lines at the beginning of the text that are searched for the title."""
 _MAX_OMITTED_HEADINGS, _MAX_HEADING_LENGTH = 30, 100
@@ -45,7 +45,7 @@ _MIN_MARKUP = 10_000
 """Number of characters of markup that normally contain more than `_MAX_EMPTY` characters of text."""
 _MIN_SCRIPTS = 2_000
 """Minimum number of characters of scripts that do more than count visits."""
-_ROOTS = frozenset(("root", "app", "__next", "__nuxt", "___gatsby", "svelte", "react-root", "q-app", "app-root"))
+_APP_ROOTS = frozenset(("root", "app", "__next", "__nuxt", "___gatsby", "svelte", "react-root", "q-app", "app-root"))
 _INVISIBLE = frozenset(("script", "style", "noscript", "template"))
 _CDATA = re.compile(
     r"<(script|style)\b[^<>]*(?<!/)>.*?(?:</\1>|\Z)|<!--.*?(?:-->|\Z)|<!\[CDATA\[(.*?)(?:\]\]>|\Z)", re.DOTALL
@@ -80,11 +80,11 @@ class VisiblePage(NamedTuple):
 
 def read_html(text: str, url: str, format: Format, section: str | None) -> Page:
     """Return the text of a page in one format; with a `section`, all text of that section. Raises FetchError."""
-    root, whole = parse(expose_boundaries(text))
+    root, is_complete = parse(expose_boundaries(text))
     place_deferred(root)
-    notes = [] if whole else [_CUT]
+    notes = [] if is_complete else [_CUT_NOTE]
     size = _count_visible(root)
-    notes += [_NEEDS_SCRIPTS] if _needs_scripts(root, size) else []
+    notes += [_SCRIPTS_NOTE] if _needs_scripts(root, size) else []
     base = base_url(root, url)
     notes += describe_refresh(root, base, url)
     notes += describe_script_redirect(root, base, url) if size < _MAX_UNSCRIPTED else []
@@ -102,19 +102,19 @@ def read_html(text: str, url: str, format: Format, section: str | None) -> Page:
             notes=tuple(notes),
         )
     page = prepare(root, url)
-    notes += [_LATE] if page.is_late else []
+    notes += [_LATE_NOTE] if page.is_late else []
     parts = find_section(root, section) if section else None
     headings: tuple[str, ...] = ()
     if format in ("markdown", "text"):
         written, more, headings = _write_content(page, parts, plain=format == "text")
-        if parts is None and (_NEEDS_SCRIPTS in notes or len(written) + sum(map(len, headings)) < _MAX_EMPTY):
+        if parts is None and (_SCRIPTS_NOTE in notes or len(written) + sum(map(len, headings)) < _MAX_EMPTY):
             described = _find_description(page, written, plain=format == "text")
             more += (
-                [_DESCRIBED]
+                [_DESCRIPTION_NOTE]
                 if described
-                else [_EMPTY]
+                else [_EMPTY_NOTE]
                 if not written
-                else [_HIDES]
+                else [_MARKUP_NOTE]
                 if len(text) > _MIN_MARKUP
                 else []
             )
@@ -160,7 +160,7 @@ def _write_content(
     else:
         mains = [element for element in page.root.iter("main") if length(element)]
         body = mains[0] if len(mains) == 1 else page.root.find("body")
-        notes += [] if body in mains else [_WHOLE]
+        notes += [] if body in mains else [_ALL_TEXT_NOTE]
     text = write(body, page.base, page.url, plain=plain)
     text = text if plain else _add_title(text, page.facts.heading)
     outline = content.outline[:_MAX_OMITTED_HEADINGS] if content is not None else []
@@ -214,7 +214,7 @@ def _needs_scripts(root: HtmlElement, size: int) -> bool:
         return False
     scripts = list(root.iter("script"))
     asks = any(_ASKS_FOR_SCRIPTS.search(element.text_content()) for element in root.iter("noscript"))
-    rooted = any((element.get("id") or element.tag) in _ROOTS for element in body.iter("div", "main", "app-root"))
+    rooted = any((element.get("id") or element.tag) in _APP_ROOTS for element in body.iter("div", "main", "app-root"))
     written = sum(len(element.text or "") for element in scripts if "json" not in (element.get("type") or ""))
     loads = not size and any(element.get("src") for element in scripts)
     return bool(scripts) and (asks or rooted or loads or (size < _MAX_EMPTY and written > _MIN_SCRIPTS))

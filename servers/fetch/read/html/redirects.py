@@ -15,7 +15,7 @@ _MAX_SHOWN = 1_000
 """Maximum number of characters of an address in a note."""
 _MAX_SCRIPT = 20_000
 """Maximum length in characters of a script that only redirects."""
-_URL_BEFORE = re.compile(r"^\s*url\s*=\s*", re.IGNORECASE)
+_URL_PREFIX = re.compile(r"^\s*url\s*=\s*", re.IGNORECASE)
 _STRING = r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\$])*`"
 _REDIRECT = re.compile(
     r"(?<![\w$.])(?:(?:window|self|top|parent|document|this)\s*\.\s*){0,3}location\s*"
@@ -33,7 +33,7 @@ def describe_refresh(root: HtmlElement, base: str, url: str) -> list[str]:
     for meta in root.iter("meta"):
         if (meta.get("http-equiv") or "").strip().lower() == "refresh":
             delay, _, rest = (meta.get("content") or "").replace(",", ";", 1).partition(";")
-            target = absolute_url(base, _URL_BEFORE.sub("", rest).strip(" \t\n'\""))
+            target = absolute_url(base, _URL_PREFIX.sub("", rest).strip(" \t\n'\""))
             if target and not _is_same(target, url) and delay.strip().isdecimal():
                 return [
                     f'A browser would be redirected from here to "{target[:_MAX_SHOWN]}" after {int(delay[:9])} s.'

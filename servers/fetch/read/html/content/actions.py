@@ -12,9 +12,9 @@ _MAX_FORM = 300
 
 def omit_actions(lines: list[Line], keep: list[bool]) -> None:
     """Omit the actions after a section's heading, which are links in brackets, such as `[edit]`."""
-    for number, (before, line) in enumerate(pairwise(lines), 1):
-        is_beside = before.block.parent is line.block or line.block.parent is before.block
-        if is_heading(before) and is_beside and line.linked >= LINK_SHARE * len(line.text):
+    for number, (previous, line) in enumerate(pairwise(lines), 1):
+        is_beside = previous.block.parent is line.block or line.block.parent is previous.block
+        if is_heading(previous) and is_beside and line.linked >= LINK_SHARE * len(line.text):
             keep[number] = keep[number] and IN_BRACKETS.fullmatch(line.text) is None
 
 
@@ -29,6 +29,6 @@ def omit_subscriptions(page: Lines, keep: list[bool]) -> None:
         while parent is not None and sum(len(line.text) for line in lines[parent.first : parent.end]) <= _MAX_FORM:
             block, parent = parent, parent.parent
         if block is not None and block.first > 0 and block.end < len(lines):
-            beside = (block.first - 1, block.end)
-            if all(keep[number] and is_text_in(lines[number], parent) for number in beside):
+            neighbours = (block.first - 1, block.end)
+            if all(keep[number] and is_text_in(lines[number], parent) for number in neighbours):
                 keep[block.first : block.end] = [False] * (block.end - block.first)

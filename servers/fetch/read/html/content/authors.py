@@ -22,7 +22,7 @@ _MIN_LINK = 0.5
 """Minimum share of the link in the line with a name. The rest may be a word such as "By"."""
 _MAX_SAME = 0.75
 """Maximum share of posts by the same author; a link that more posts have is an action."""
-_DIRECTORY = re.compile(r"[^/]*\Z|\d+")
+_VARYING_PARTS = re.compile(r"[^/]*\Z|\d+")
 """The parts of an address that differ between authors: the last segment, and numbers."""
 
 
@@ -30,9 +30,9 @@ def complete_authors(page: Lines, keep: list[bool]) -> None:
     """Keep the authors of kept posts."""
     texts = [0, *accumulate(map(is_post_text, page.lines, keep))]
     for group in similar_blocks(page):
-        written = [block for block in group if texts[block.first] < texts[block.end]]
-        if len(written) >= max(_MIN_POSTS, _MIN_SHARE * len(group)):
-            for number in find_authors(written, page.lines):
+        with_text = [block for block in group if texts[block.first] < texts[block.end]]
+        if len(with_text) >= max(_MIN_POSTS, _MIN_SHARE * len(group)):
+            for number in find_authors(with_text, page.lines):
                 keep[number] = True
 
 
@@ -62,6 +62,6 @@ def _may_be_name(line: Line) -> bool:
 
 def _are_names(lines: list[Line]) -> bool:
     texts = Counter(line.text for line in lines)
-    places = {_DIRECTORY.sub("", line.links[0].get("href") or "") for line in lines}
+    places = {_VARYING_PARTS.sub("", line.links[0].get("href") or "") for line in lines}
     numbered = sum(any(map(str.isdigit, line.text)) for line in lines)
     return len(places) == 1 and max(texts.values()) <= _MAX_SAME * len(lines) and 2 * numbered <= len(lines)

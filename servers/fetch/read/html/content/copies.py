@@ -17,16 +17,16 @@ from servers.fetch.read.html.content.lines import KINDS, Block, Lines
 
 _MIN_CHARACTERS = 40
 """Minimum length in characters of a block whose repetition is not accidental."""
-_OUTLINE = ("dt", "pre")
+_OUTLINE_TAGS = ("dt", "pre")
 _MIN_TERMS = 8
 """Minimum number of terms and examples in a manual."""
-_MEANINGFUL = tuple(map(KINDS.index, ("table", "dl", "pre", "details")))
+_REPEATABLE = tuple(map(KINDS.index, ("table", "dl", "pre", "details")))
 """Elements whose parts may repeat for a reason."""
 _MIN_LINKS, _MAX_PROSE_LINKS = 0.4, 0.2
 """Minimum share of links in a line that is navigation, and the maximum in a line of a text."""
-_LISTS, _MIN_LISTED = ("ul", "ol"), 0.5
+_LIST_TAGS, _MIN_LISTED = ("ul", "ol"), 0.5
 """The tags of lists, and the minimum share of copies among a list's lines for all of its links to be navigation."""
-_MIN_PROSE, _BETWEEN = 200, 0.9
+_MIN_PROSE, _MIN_BETWEEN_SHARE = 200, 0.9
 """Minimum length of a page's text in characters, and the minimum share of it between two copies of navigation."""
 _BASE, _MODULUS = 1_000_003, (1 << 61) - 1
 """The base and the modulus, a prime number, of the polynomial hash of a block's lines."""
@@ -37,7 +37,7 @@ _NO_LEVEL = 7
 def find_copies(page: Lines, keep: list[bool]) -> set[int]:
     """Return the numbers of the kept lines that repeat other kept lines."""
     outline = sum(
-        is_kept for is_kept, line in zip(keep, page.lines, strict=True) if line.block.element.tag in _OUTLINE
+        is_kept for is_kept, line in zip(keep, page.lines, strict=True) if line.block.element.tag in _OUTLINE_TAGS
     )
     if outline >= _MIN_TERMS:
         return set()
@@ -70,20 +70,20 @@ def find_surrounding_links(page: Lines, keep: list[bool]) -> set[int]:
     firsts: dict[Hashable, int] = {}
     pairs: dict[int, int] = {}
     for number, line in enumerate(page.lines):
-        if line.linked < _MIN_LINKS * len(line.text) or any(map(line.enclosing.__getitem__, _MEANINGFUL)):
+        if line.linked < _MIN_LINKS * len(line.text) or any(map(line.enclosing.__getitem__, _REPEATABLE)):
             continue
         first = firsts.setdefault((line.text, *(link.get("href") for link in line.links)), number)
-        if prose[number] - prose[first] >= _BETWEEN * prose[-1]:
+        if prose[number] - prose[first] >= _MIN_BETWEEN_SHARE * prose[-1]:
             pairs[number] = first
-    together = (
+    adjacent_pairs = (
         (number, first)
         for number, first in pairs.items()
         if pairs.get(number - 1) == first - 1 or pairs.get(number + 1) == first + 1
     )
-    copies = {number for pair in together for number in pair if keep[number]}
+    copies = {number for pair in adjacent_pairs for number in pair if keep[number]}
     for block in page.blocks if copies else ():
         numbers = range(block.first, block.end)
-        if block.element.tag in _LISTS and len(copies.intersection(numbers)) >= _MIN_LISTED * len(numbers) > 0:
+        if block.element.tag in _LIST_TAGS and len(copies.intersection(numbers)) >= _MIN_LISTED * len(numbers) > 0:
             links = (n for n in numbers if page.lines[n].linked >= _MAX_PROSE_LINKS * len(page.lines[n].text))
             copies.update(n for n in links if keep[n])
     return copies
@@ -118,7 +118,7 @@ class _Blocks:
         """Return True if a block has several lines, enough text, and no element whose texts may repeat."""
         if block.end - block.first < 2 or self._chars[block.end] - self._chars[block.first] < _MIN_CHARACTERS:
             return False
-        return not any(map(self._lines[block.first].enclosing.__getitem__, _MEANINGFUL))
+        return not any(map(self._lines[block.first].enclosing.__getitem__, _REPEATABLE))
 
     def key(self, block: Block) -> Hashable:
         """Return a key that is the same for equal texts below the same headings."""

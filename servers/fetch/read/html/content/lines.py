@@ -14,10 +14,10 @@ from lxml.html import HtmlElement
 
 from servers.common.html.tree import BLOCKS, HEADINGS, names_in, squeeze
 
-_UNREAD = names_in("script style template noscript iframe object canvas")
-_SILENT = names_in("select datalist optgroup option video audio textarea")
+_SKIPPED_TAGS = names_in("script style template noscript iframe object canvas")
+_UNWRITTEN_TAGS = names_in("select datalist optgroup option video audio textarea")
 """Elements whose text the writer omits."""
-_FIELDS = names_in("input button select textarea")
+_FIELD_TAGS = names_in("input button select textarea")
 _ANCHOR = frozenset(("name", "id"))
 """The only attributes of an `a` that is an anchor. A link has other attributes, for its address or for clicks."""
 _LANDMARKS = {
@@ -44,7 +44,7 @@ _LANDMARKS = {
 }
 """The kinds of elements that declare what they contain. Each has the name of a tag or a role, and its synonyms."""
 KINDS = tuple(_LANDMARKS)
-_NUMBERS = {
+_KIND_NUMBERS = {
     name: number for number, (kind, others) in enumerate(_LANDMARKS.items()) for name in (kind, *others.split())
 }
 
@@ -128,35 +128,35 @@ class Lines:
         block: Block | None,
         enclosing: EnclosingCounts,
         link: HtmlElement | None,
-        silent: bool,
+        is_unwritten: bool,
     ) -> None:
         tag = element.tag
-        kind = _NUMBERS.get(element.get("role") or tag, _NUMBERS.get(tag))
+        kind = _KIND_NUMBERS.get(element.get("role") or tag, _KIND_NUMBERS.get(tag))
         # An anchor is the target of links. One that is not ended contains the text after it.
         is_link = tag == "a" and not _ANCHOR.issuperset(element.keys())
         if tag == "a" and not is_link:
             kind = None
         if kind is not None:
             enclosing = (*enclosing[:kind], enclosing[kind] + 1, *enclosing[kind + 1 :])
-        begins = block is None or tag in BLOCKS or (block.element.tag in HEADINGS and _is_action(element))
-        if begins:
-            self._end(block)
+        begins_block = block is None or tag in BLOCKS or (block.element.tag in HEADINGS and _is_action(element))
+        if begins_block:
+            self._end_line(block)
             block = Block(element, block, len(self.lines))
             self.blocks.append(block)
         if name := element.get("id") or (element.get("name") if tag == "a" else None):
             self.anchors.setdefault(name, len(self.lines))
         self._pictures += tag == "img"
-        self._fields += tag in _FIELDS
+        self._fields += tag in _FIELD_TAGS
         if is_link:
             link = element
-        silent = silent or tag in _SILENT
-        if tag not in _UNREAD:
-            self._add(element, False, element.text, link, enclosing, silent)
+        is_unwritten = is_unwritten or tag in _UNWRITTEN_TAGS
+        if tag not in _SKIPPED_TAGS:
+            self._add(element, False, element.text, link, enclosing, is_unwritten)
             for child in element:
-                self._walk(child, block, enclosing, link, silent)
-                self._add(child, True, child.tail, link, enclosing, silent)
-        if begins and block is not None:
-            self._end(block)
+                self._walk(child, block, enclosing, link, is_unwritten)
+                self._add(child, True, child.tail, link, enclosing, is_unwritten)
+        if begins_block and block is not None:
+            self._end_line(block)
             block.end = len(self.lines)
 
     def _add(
@@ -166,20 +166,20 @@ class Lines:
         text: str | None,
         link: HtmlElement | None,
         enclosing: EnclosingCounts,
-        silent: bool,
+        is_unwritten: bool,
     ) -> None:
         if not text:
             return
         if text.isspace():
             if self._texts:
                 self._texts.append((" ", None, enclosing))
-        elif silent:
+        elif is_unwritten:
             self.places.append(Place(element, follows, text, -1))
         else:
             self.places.append(Place(element, follows, text, len(self.lines)))
             self._texts.append((text, link, enclosing))
 
-    def _end(self, block: Block | None) -> None:
+    def _end_line(self, block: Block | None) -> None:
         if block is None or not self._texts:
             return
         text = " ".join("".join(text for text, _, _ in self._texts).split())

@@ -13,7 +13,7 @@ from servers.fetch.read.html.content.evidence import is_heading
 from servers.fetch.read.html.content.lines import KINDS, Block, Lines, share_of, sizes_of
 from servers.fetch.read.html.content.roles import LINK_SHARE, is_in_landmark, leads_away
 
-_SECTIONS, _MIN_SECTIONS = ("section", "div"), 4
+_SECTION_TAGS, _MIN_SECTIONS = ("section", "div"), 4
 """Elements that contain a section of a manual, and the minimum number of adjacent ones."""
 _MANUAL_SHARE, _OUTLINED_SHARE = 0.75, 0.45
 """Minimum shares of content on a page that is a manual, and on one that may be."""
@@ -27,7 +27,7 @@ _CODE_SHARE = 0.5
 """Minimum share of content in the part of a page that describes code."""
 _LINKED_SHARE = 0.8
 """Minimum share of links in a line that is not a sentence or a type."""
-_OUTLINE = ("dt", "pre")
+_OUTLINE_TAGS = ("dt", "pre")
 _SECTION, _PRE, _DL, _ASIDE = map(KINDS.index, ("section", "pre", "dl", "aside"))
 
 
@@ -38,7 +38,7 @@ def complete_sections(page: Lines, keep: list[bool]) -> None:
         return
     groups: dict[Hashable, list[Block]] = {}
     for block in page.blocks:
-        if block.end - block.first > 1 and block.element.tag in _SECTIONS and is_heading(page.lines[block.first]):
+        if block.end - block.first > 1 and block.element.tag in _SECTION_TAGS and is_heading(page.lines[block.first]):
             level = page.lines[block.first].block.element.tag
             groups.setdefault((block.parent, block.element.get("class"), level), []).append(block)
     for group in groups.values():
@@ -76,7 +76,7 @@ def complete_manual(page: Lines, keep: list[bool]) -> None:
     """
     lines = page.lines
     definitions = _find_definitions(page)
-    terms = [number for number, line in enumerate(lines) if keep[number] and line.block.element.tag in _OUTLINE]
+    terms = [number for number, line in enumerate(lines) if keep[number] and line.block.element.tag in _OUTLINE_TAGS]
     outline = sorted(definitions.union(terms))
     has_terms, is_defined = len(terms) >= _MIN_TERMS, len(definitions) >= _MIN_DEFINITIONS
     if not has_terms and not is_defined:

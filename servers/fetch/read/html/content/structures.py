@@ -21,11 +21,11 @@ from servers.fetch.read.html.content.roles import (
 )
 
 _INDIVISIBLE = ("pre", "math")
-_PARTS = tuple(map(KINDS.index, ("table", "dl", "blockquote", "details")))
+_PART_KINDS = tuple(map(KINDS.index, ("table", "dl", "blockquote", "details")))
 """Elements that are always part of the text around them."""
-_TOGETHER = frozenset(("table", "ul", "ol", "dl"))
+_INSEPARABLE_TAGS = frozenset(("table", "ul", "ol", "dl"))
 """Elements that are content as a whole if most of their text is."""
-_TOGETHER_SHARE = 0.8
+_INSEPARABLE_SHARE = 0.8
 """Minimum share of content in a table or list that is kept as a whole."""
 _BLOCK_SHARE = 0.95
 """If at least this share of a block's text is content, the rest is too, unless it leads elsewhere."""
@@ -33,7 +33,7 @@ _MIN_HEADERS = 2
 """Minimum number of headers at the beginning of a data table."""
 _MIN_ITEMS, _MIN_KEPT_SHARE = 5, 0.8
 """Minimum number of similar blocks. If at least this share of them is kept, all of them are content."""
-_LISTS = ("ul", "ol")
+_LIST_TAGS = ("ul", "ol")
 _COLONS = (":", "\uff1a")
 _PARAGRAPH_SHARE = 0.4
 """If at least this share of adjacent paragraphs is content, all of them are."""
@@ -43,8 +43,8 @@ _MIN_TABLE_PROBABILITY = 0.15
 """A table with a lower probability, before or after all content, is navigation, such as "Prev", "Up" and "Next"."""
 _MAX_PICTURE_CAPTION = 200
 """Maximum length of a caption that is not marked as one, in characters."""
-_CELLS = ("td", "th")
-_LABELED = ("pre", "blockquote")
+_CELL_TAGS = ("td", "th")
+_LABELED_TAGS = ("pre", "blockquote")
 """Elements that may be in a block with a title and buttons."""
 _MAX_WIDGET_LINES = 100
 """Maximum number of lines in a block that consists of code and labels."""
@@ -61,13 +61,15 @@ def complete_blocks(page: Lines, probabilities_by_line: list[float], keep: list[
         if not kept_size or kept_size == size:
             continue
         tag = block.element.tag
-        if tag == "dl" or (tag in _TOGETHER and kept_size >= _TOGETHER_SHARE * size and _is_innermost(block)):
+        if tag == "dl" or (
+            tag in _INSEPARABLE_TAGS and kept_size >= _INSEPARABLE_SHARE * size and _is_innermost(block)
+        ):
             keep[block.first : block.end] = [True] * len(numbers)
         elif kept_size >= _BLOCK_SHARE * size:
             for number in numbers:
                 # Code, formulas, headings, cells and quotes are never boilerplate, however short.
                 line = lines[number]
-                is_part = line.block.element.tag in _INDIVISIBLE or any(map(line.enclosing.__getitem__, _PARTS))
+                is_part = line.block.element.tag in _INDIVISIBLE or any(map(line.enclosing.__getitem__, _PART_KINDS))
                 likely = is_part or is_heading(line) or probabilities_by_line[number] >= _MIN_PROBABILITY
                 keep[number] = keep[number] or (likely and not leads_away(line, block))
 
@@ -115,7 +117,7 @@ def complete_tables(page: Lines, probabilities_by_line: list[float], keep: list[
             or parent.end - parent.first == len(lines)
             # Code or a quote with labels: a title, the name of a language or an author, a button to copy.
             or (
-                tag in _LABELED
+                tag in _LABELED_TAGS
                 and parent.end - parent.first <= _MAX_WIDGET_LINES
                 and prose[parent.first] == prose[block.first]
                 and prose[block.end] == prose[parent.end]
@@ -141,8 +143,8 @@ def complete_tables(page: Lines, probabilities_by_line: list[float], keep: list[
             is_navigation = expected < _MIN_TABLE_PROBABILITY * chars
         if 2 * beside_kept >= beside and is_data and not is_navigation:
             # The labels around a quote are kept, since they name its author; those around code are actions.
-            whole = outer if block is quote else block
-            keep[whole.first : whole.end] = [True] * (whole.end - whole.first)
+            completed_block = outer if block is quote else block
+            keep[completed_block.first : completed_block.end] = [True] * (completed_block.end - completed_block.first)
 
 
 def complete_rows(page: Lines, keep: list[bool]) -> None:
@@ -151,7 +153,9 @@ def complete_rows(page: Lines, keep: list[bool]) -> None:
         numbers = range(block.first, block.end)
         if block.element.tag == "tr" and any(map(keep.__getitem__, numbers)):
             kept_size, size = sizes_of(page.lines, keep, block)
-            if 2 * kept_size >= size and all(page.lines[number].block.element.tag in _CELLS for number in numbers):
+            if 2 * kept_size >= size and all(
+                page.lines[number].block.element.tag in _CELL_TAGS for number in numbers
+            ):
                 keep[block.first : block.end] = [True] * len(numbers)
 
 
@@ -159,7 +163,7 @@ def complete_introduced(page: Lines, keep: list[bool]) -> None:
     """Keep a list that a kept sentence before it introduces with a colon."""
     for block in page.blocks:
         before = block.first - 1
-        if block.element.tag not in _LISTS or before < 0 or block.first == block.end:
+        if block.element.tag not in _LIST_TAGS or before < 0 or block.first == block.end:
             continue
         line, outer = page.lines[before], block
         while outer.parent is not None and outer.parent.first == block.first:
