@@ -328,9 +328,8 @@ def send_whole(send: Callable[..., Any], status: int, headers: Iterable[tuple[by
     cycle.response_started = cycle.response_complete = True
     cycle.waiting_for_100_continue = False
     head = _encode_head(status, *cycle.default_headers, *headers)
-    # Head and body are one write already, which need not wait for a turn of the loop.
-    data = b"%bcontent-length: %d\r\n\r\n%b" % (head, len(body), body)
-    cycle.transport.write_through(data)  # type: ignore[attr-defined]
+    # Not past the delay: that would take a tenth more processor time with several connections.
+    cycle.transport.write(b"%bcontent-length: %d\r\n\r\n%b" % (head, len(body), body))
     cycle.message_event.set()
     cycle.on_response()
     return True
@@ -402,14 +401,6 @@ class _CorkedTransport:
         self._size += len(data)
         if self._size > _MAX_CORKED_BYTES:
             self._flush()
-
-    def write_through(self, data: bytes) -> None:
-        """Write what is delayed and `data` now."""
-        if self._corked:
-            self.write(data)
-            self._flush()
-        elif not self._transport.is_closing():
-            self._transport.write(data)
 
     def is_closing(self) -> bool:
         return self._transport.is_closing()
