@@ -61,8 +61,9 @@ def test_a_tilde_in_a_directory_is_expanded_for_known_users(tmp_path: Path, monk
             Settings(demo=True, **{option: Path("~nobody-of-that-name/x")})
 
 
-OPTIONS = """--demo --db a=./a.db:rw --timeout 1 --busy-timeout 2 --max-value 3000 --max-memory 40 --readers 5
+OPTIONS = """--demo --db a=./a.db:rw --timeout 1 --busy-timeout 2 --max-value 3000 --max-memory 600 --readers 5
 --create --attach --max-export 6000 --max-rows 7 --max-page 8000 --max-cell 900"""
+"""The limit of memory is above the default: SQLite has one for the whole process, which can only be lowered."""
 
 
 async def test_every_option_reaches_its_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,7 +77,7 @@ async def test_every_option_reaches_its_part(tmp_path: Path, monkeypatch: pytest
     sources = [Source("a", Path("a.db"), True), Source("demo", Path("demo.db"), False, sample=True)]
     more = (True, True, ConnectionOptions())
     assert turns == {"a": [5, 1], "demo": [5, 1]}
-    assert opened["open_databases"] == (sources, Limits(1, 2, 3_000, 40), 5, *more)
+    assert opened["open_databases"] == (sources, Limits(1, 2, 3_000, 600), 5, *more)
     assert (given["Exports"], limits["AnswerLimits"]) == ((6_000,), (7, 8_000, 900))
 
 
