@@ -87,7 +87,7 @@ def logout(argv: Sequence[str]) -> int:
 
 def accounts(argv: Sequence[str]) -> int:
     """List the logins; return the exit code."""
-    parser = CommandParser("accounts", "List the servers that you are logged in to, without any token.")
+    parser = CommandParser("accounts", "List the servers that you are logged in to. Tokens are not shown.")
     parser.add_json()
     args = parser.parse_args(argv)
     try:

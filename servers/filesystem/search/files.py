@@ -141,8 +141,8 @@ class Walk:
     def _match_directory(
         self, directory: _Directory, listed: list["os.DirEntry[str]"]
     ) -> tuple[list[NameAndKind], list[_Directory]]:
-        """Return the matches in one directory, and the directories to enter. If the search must end meanwhile, the
-        rest is removed from `listed`, for another page."""
+        """Return the matches in one directory, and the directories to enter. If the search has to stop before
+        the end, the rest is removed from `listed` and left for another page."""
         _, include_states, exclude_states, rules, after = directory
         entries: list[NameAndKind] = []
         for entry in listed:

@@ -28,7 +28,7 @@ from servers.postgres.schema.sections import read_details
 from servers.postgres.schema.statistics import ReadableColumn, compute_statistics, read_readable_columns
 
 _STATISTICS_SHARE = 0.5
-"""The share of the timeout of a call that statistics may take."""
+"""The share of a call's timeout that statistics may take."""
 
 
 async def describe(

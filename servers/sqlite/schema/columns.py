@@ -19,7 +19,7 @@ from servers.sqlite.values import encode_cells
 _MAX_ROWS = 100_000
 """Maximum number of rows that are examined."""
 _TIME_SHARE = 0.5
-"""The share of the timeout of a call that statistics may take."""
+"""The share of a call's timeout that statistics may take."""
 _MAX_DISTINCT_BYTES = 16_000_000
 """Maximum total size of the values of a column whose distinct values are counted, since counting keeps them in
 memory."""

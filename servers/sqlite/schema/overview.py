@@ -12,7 +12,7 @@ from servers.sqlite.engine.entries import hold_snapshot, list_entries, list_sche
 from servers.sqlite.schema.columns import read_columns, read_foreign_keys, read_indexes, read_row_estimates
 
 _TIME_SHARE = 0.1
-"""The share of the timeout of a call that reading columns may take."""
+"""The share of a call's timeout that reading columns may take."""
 
 
 def list_tables(page: TablePage, connection: sqlite3.Connection, deadline: StatementDeadline) -> TableList:

@@ -50,7 +50,7 @@ StatementsArgument = Annotated[
 ParametersArgument = Annotated[
     list[Any] | dict[str, Any],
     WithJsonSchema({"type": "array", "items": {"anyOf": [*SCALAR["anyOf"], {"type": "array", "items": SCALAR}]}}),
-    Field(description="as in read_query; for several statements one list for each"),
+    Field(description="as in read_query; with several statements, one list for each"),
 ]
 
 _FRAME_BYTES = 2_000

@@ -16,7 +16,7 @@ FRAME_BYTES = 800
 MAX_CELL_BYTES = 200
 """Maximum size in bytes of a value in a sample."""
 SAMPLE_SHARE = 0.25
-"""The share of the timeout of a call that a sample may take."""
+"""The share of a call's timeout that a sample may take."""
 _MAX_SQL_LENGTH = 4_000
 """Maximum number of characters of a CREATE statement that are shown."""
 
