@@ -121,7 +121,8 @@ class OAuthTokens:
 
     def knows(self, request: HttpRequest) -> bool:
         """Return True if no request to an issuer is needed to identify the sender of `request`: the grant is cached,
-        the token is one of the operator's own, or there is no valid one. Proofs are not checked."""
+        the token is one of the operator's own, or the request has no token, is refused without a check of its token,
+        or is for no resource. Proofs are not checked."""
         sent = _read_token(request)
         if sent is None or isinstance(sent, Denial):
             return True

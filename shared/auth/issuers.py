@@ -37,8 +37,8 @@ MAX_WAITING = 256
 """Maximum number of tasks that wait for an answer of one issuer; further ones fail."""
 _FRESH_SECONDS = 600.0
 _MIN_FRESH, _MAX_FRESH = 60.0, 24 * 3600.0
-"""How long keys stay fresh, in seconds: the default if the issuer does not specify a time, and the minimum and maximum
-for a time that it does specify."""
+"""How long keys stay fresh, in seconds: the default if the issuer does not specify a time, and the minimum and
+maximum for a time that it does specify."""
 
 _KEY_TYPES = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
 """The type of key (`kty`) by the first two letters of the algorithm."""

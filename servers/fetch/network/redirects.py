@@ -9,14 +9,14 @@ from servers.fetch.network.urls import host_of, parse_url
 
 
 def follow(url: URL, location: str | None) -> URL:
-    """Return the target of a redirect from `url` to `location`. Raises FetchError, which does not contain
-    `location`."""
+    """Return the target of a redirect from `url` to `location`. Raises FetchError, which contains no
+    part of `location`."""
     if location is None:
         raise FetchError("bad_response", f"{host_of(url)} redirects without a location")
     try:
         return parse_url(urljoin(str(url), location.strip()))
     except ValueError:
-        reason = "the token is malformed"
+        reason = "it is malformed"
     except FetchError as error:
         reason = error.reason
     raise FetchError("bad_url", f"{host_of(url)} redirects to a URL that can't be fetched: {reason}")

@@ -58,8 +58,8 @@ class SessionKind(Protocol):
 
     async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
         """Return the server's result unchanged. Raises PeerError with the server's error, ConnectionError or
-        TimeoutError if there is no answer, and another McpError if the request was never sent; the client gets that
-        error as it is."""
+        TimeoutError if there is no answer, and other kinds of McpError, most of which the client gets as they are
+        (see `Bridge.translate_errors`)."""
 
 
 class Bridge:
@@ -103,7 +103,7 @@ class Bridge:
 
     def session_kind(self, context: Context[Any]) -> SessionKind:
         """Return the kind of session for the call of `context`. Raises RpcError until the server has been reached
-        once."""
+        once, and while a stateless server is down."""
         if self.connection.description is None or self.connection.stateless:
             self.connection.client  # noqa: B018 - raises the reason
             return self._stateless

@@ -152,7 +152,7 @@ class Calls:
         """The scopes of `limit_time`, which few calls use."""
         self._pauses: dict[Call, _Pause] = {}
         self.is_closing = False
-        """True if no more calls begin."""
+        """True if calls that wait for a slot will never get one, and guests are refused."""
 
     def __len__(self) -> int:
         return len(self._tasks)

@@ -23,7 +23,7 @@ class Hooks:
         self.quota: Quota | None = None
         """Limits the number of calls that each client may have in progress; None for no limit."""
         self.on_refused: Callable[[LimitExceeded], None] | None = None
-        """Called with the error of each call that is refused because of a limit."""
+        """Called with the error of each call that is refused because of the client's quota or memory."""
         self.on_unhandled: Callable[[UnhandledRequest], None] | None = None
         """Called with each request that ends before it reaches a handler."""
         self.before_sending: Callable[[], None] | None = None

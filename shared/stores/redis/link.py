@@ -121,8 +121,9 @@ class Link:
         self, name: str, *arguments: bytes | str | int | float, undo: Undo | None = None, is_patient: bool = False
     ) -> Any:
         """Queue an operation and return its reply. Raises Unavailable if there is no reply in time; with
-        `is_patient`, only if the lease is lost. Then it is unknown whether the operation was carried out. If this
-        call is cancelled and the operation is carried out nevertheless, the operation that `undo` returns is sent."""
+        `is_patient`, only if the lease is lost. Then it is unknown whether the operation was carried out. If
+        the caller no longer waits (it was cancelled, or got Unavailable) and a reply arrives nevertheless, the
+        operation that `undo` returns is sent."""
         # If it is known that Redis can't be reached, fail at once: otherwise each caller would wait for
         # `REPLY_SECONDS`.
         if not self.is_joined or (self._is_unreachable and not is_patient):

@@ -75,8 +75,8 @@ class RedisSessions:
         replicas."""
         cached = self._cached.get(id)
         if cached is None:
-            # The session has ended, or this replica was lost meanwhile. The change is stored nevertheless, before the
-            # caller continues.
+            # The session has ended, or this replica was lost meanwhile. If the session continues, the change is
+            # stored nevertheless, before the caller continues.
             cached = _read_late_reply(id, await self._link.ask("update", id, b"", b""))
         while cached is not None:
             revision, record = cached

@@ -97,8 +97,8 @@ class RedisStream:
         self._untaken: list[bytes] = []
         """The messages that the local reader has not taken yet; until the stream is shown, all messages."""
         self._untaken_bytes = self._remote_bytes = 0
-        """The number of bytes that the local reader has not taken or Redis has not stored yet; and the number of bytes
-        that a reader on another replica has not taken yet."""
+        """The number of bytes that the local reader has not taken or Redis has not stored yet; and the number of
+        bytes that a reader on another replica has not taken yet."""
         self._last_received = self._last_taken = 0
         """The numbers of the last message that was received here, and of the last one that the reader took."""
         self._last = self._dropped = 0

@@ -76,7 +76,8 @@ class Table(NamedTuple):
 
 
 def open_table(opener: Opener, request: FormatRequest, codec: str | None = None) -> Table:
-    """Determine how to read the rows of a file. `codec` is its codec if that was detected from the complete file.
+    """Determine how to read the rows of a file. `codec` is its codec if that was detected from
+    more than its start.
 
     Raises SqlError if the file is neither a text nor a workbook.
     """

@@ -118,6 +118,6 @@ def _write(value: object) -> str:
     if isinstance(value, date | time):
         return value.isoformat()
     if isinstance(value, float):
-        # Excel stores and shows at most fifteen digits.
+        # Excel shows at most fifteen digits; further ones come from binary arithmetic.
         return f"{value:.15g}" if abs(value) < 1e15 else repr(value)
     return str(value)

@@ -20,7 +20,7 @@ class Figures(NamedTuple):
     affected: tuple[int, ...]
     """Number of rows that each statement changes directly."""
     tables: tuple[str, ...]
-    """Names of the tables whose rows change."""
+    """Names of the tables whose rows may change."""
     schema_changed: bool
     """True if the schema changes."""
 

@@ -90,7 +90,7 @@ class UpstreamCall:
             self._relay.on_status(task)
 
     async def answer(self, request: ServerRequest) -> dict[str, Any]:
-        """Return the client's answer, from this round or the next. Raises CallOver if the call ends before that, and
+        """Return the client's answer, from this round or the next. Raises CallEnded if the call ends before that, and
         RpcError for a request that this client can't answer."""
         request = drop_task(request)
         question = read_question(request.method, request.params)

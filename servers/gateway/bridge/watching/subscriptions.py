@@ -57,8 +57,9 @@ class Subscriptions:
         """Subscribe to `uri` in the dedicated `session`, or, if that is None, in the bridge's own; return the key
         under which changes are reported.
 
-        Raises ResourceNotFound if the server refuses a stateless client, PeerError if it refuses another one,
-        ConnectionError and TimeoutError, and RpcError while the server is down.
+        Raises ResourceNotFound if a stateless server refuses the resource, or for a server's error if the client is
+        stateless; PeerError for a server's error otherwise, or one with an HTTP status; ConnectionError and
+        TimeoutError; and RpcError while the server is down.
         """
         if session is not None:
             client = await session.open()

@@ -209,10 +209,10 @@ class HttpSession:
         stored."""
         return await self._streams.resume(event_id)
 
-    def missing_scope_failure(self, reader: Reader) -> Failure | None:
-        """Return the answer that waits for `reader` if it is the error that the request's token lacks a scope;
-        otherwise None."""
-        return self._streams.missing_scope_failure(reader)
+    def take_failure_with_status(self, reader: Reader) -> Failure | None:
+        """Return the answer that waits for `reader`, and remove it, if it is an error that has an HTTP status of its
+        own; otherwise return None."""
+        return self._streams.take_failure_with_status(reader)
 
     def begin(self, reader: Reader) -> list[ServerSentEvent]:
         """Return the first events of the response that sends the messages of `reader`. From now on its client may

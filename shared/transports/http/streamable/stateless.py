@@ -4,7 +4,8 @@ If the first message to send is the answer, the reply is JSON with the status of
 the reply is an event stream. A client that disconnects cancels its request.
 
 A request in a dialect is served in the same way, with two differences: its client may accept only one of the two
-forms, and the status is always 200, the only status that the descriptions of the dialects define for an answer.
+forms, and the status is 200, the only one that the descriptions of the dialects define for an answer, unless the kind
+of error has a status of its own.
 """
 
 import asyncio
@@ -141,7 +142,7 @@ class _StatelessRequest:
         self._reply = http.reply
         self._resource = http.resource
         self._wakeup = Signal()
-        self._is_answered = False
+        self._is_over = False
         self._large_bytes = 0
         self._is_receiving = True
         self._connection = running.connect(http.principal, self._on_waiting, http.client)
@@ -149,15 +150,15 @@ class _StatelessRequest:
         self._drain_timer: asyncio.TimerHandle | None = None
 
     async def run(self, http: HttpExchange, request: Request, keep_alive_seconds: float) -> None:
-        """Answer `request`; after each `keep_alive_seconds` in seconds without a message, a comment shows that it is
-        being served."""
+        """Answer `request`. In an event stream, a comment every `keep_alive_seconds` shows that it is being
+        served."""
         try:
             self._connection.receive(request)
             self._is_receiving = False
             if outgoing := self._connection.outgoing():
                 await self._write(outgoing)
             # Most requests are answered by now, so their clients need not be watched.
-            if not self._is_answered:
+            if not self._is_over:
                 with Watch(http.receive, self._reply.comment, keep_alive_seconds, on_gone=self.cancel):
                     await (self._listen(http) if request.method == "subscriptions/listen" else self._send_all())
         finally:
@@ -194,7 +195,7 @@ class _StatelessRequest:
             await self._send_all()
 
     async def _send_all(self) -> None:
-        while not self._is_answered:
+        while not self._is_over:
             outgoing = self._connection.outgoing()
             if outgoing:
                 await self._write(outgoing)
@@ -208,7 +209,7 @@ class _StatelessRequest:
 
     def cancel(self) -> None:
         """End the request at once, because the client has disconnected, the time is up, or the server has failed."""
-        self._is_answered = True
+        self._is_over = True
         self._wakeup.wake()
 
     async def _write(self, outgoing: Sequence[Outgoing]) -> None:
@@ -222,7 +223,7 @@ class _StatelessRequest:
         is_json = outgoing[0].message is answer and self._reply.stage is Stage.NEW
         if answer is not None and (is_json if self._required_type is None else self._required_type == JSON):
             status_and_headers = find_kind_status(answer, self._resource) if isinstance(answer, Failure) else None
-            if status_and_headers is None:  # 200 is the only status in dialects
+            if status_and_headers is None:  # a kind without a status: dialects define only 200
                 status_and_headers = (stateless_status(answer) if self._codec.dialect is None else 200), ()
             data = encode(answer)
             self._count_large_answer(len(data))
@@ -234,4 +235,4 @@ class _StatelessRequest:
                 self._count_large_answer(sum(map(len, texts)))
                 await self._reply.events(events, last=answer is not None)
         if answer is not None:
-            self._is_answered = True
+            self._is_over = True

@@ -83,8 +83,8 @@ async def _write(http: HttpExchange, session: HttpSession, reader: Reader, heade
     except Unavailable:
         await _abort(reply, reader)
         return
-    answer, scope_failure = stream.sole_answer, session.missing_scope_failure(reader)
-    status_and_headers = None if scope_failure is None else find_kind_status(scope_failure, http.resource)
+    answer, failure = stream.sole_answer, session.take_failure_with_status(reader)
+    status_and_headers = None if failure is None else find_kind_status(failure, http.resource)
     if answer is not None and status_and_headers is not None:
         await reply.json(status_and_headers[0], answer, status_and_headers[1])
     elif answer is not None:

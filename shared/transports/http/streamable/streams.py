@@ -117,12 +117,12 @@ class Streams:
     __slots__ = (
         "_client",
         "_events",
+        "_failures_with_status",
         "_get_readers",
         "_id",
         "_post_streams",
         "_retry_ms",
         "_room",
-        "_scope_failures",
         "_sessions",
     )
 
@@ -146,7 +146,7 @@ class Streams:
         self._retry_ms = retry_ms
         self._post_streams: dict[RequestId, EventStream] | None = None
         self._get_readers: tuple[Reader, ...] = ()
-        self._scope_failures: dict[EventStream, Failure] | None = None
+        self._failures_with_status: dict[EventStream, Failure] | None = None
 
     # Reading
 
@@ -191,15 +191,15 @@ class Streams:
         stream.show()
         return [stream.position_event(self._retry_ms)] if sends_position and not reader.is_resumed else []
 
-    def missing_scope_failure(self, reader: Reader) -> Failure | None:
-        """Return the answer that waits for `reader` if it is the error that the request's token lacks a scope;
-        otherwise None."""
-        return None if self._scope_failures is None else self._scope_failures.pop(reader.stream, None)
+    def take_failure_with_status(self, reader: Reader) -> Failure | None:
+        """Return the answer that waits for `reader`, and remove it, if it is an error that has an HTTP status of its
+        own (`KINDS_WITH_STATUS`); otherwise return None."""
+        return None if self._failures_with_status is None else self._failures_with_status.pop(reader.stream, None)
 
     def leave(self, reader: Reader) -> None:
         """Record that a response no longer sends the messages of `reader`. Remaining messages wait for the next
         reader, or are lost."""
-        self.missing_scope_failure(reader)
+        self.take_failure_with_status(reader)
         reader.stream.leave(reader)
         if self._get_readers:
             self._get_readers = tuple(other for other in self._get_readers if other is not reader)
@@ -264,7 +264,7 @@ class Streams:
     def compact(self) -> None:
         """Release the memory of empty collections while no messages are expected."""
         self._post_streams = self._post_streams or None
-        self._scope_failures = self._scope_failures or None
+        self._failures_with_status = self._failures_with_status or None
 
     # Implementation
 
@@ -302,7 +302,7 @@ class Streams:
         self._sessions.leave(self._id, stream.ids)
         # These errors have an HTTP status of their own, which can be sent only at the start of a response.
         if isinstance(answer, Failure) and answer.kind in KINDS_WITH_STATUS and stream.is_read:
-            self._scope_failures = {**(self._scope_failures or {}), stream: answer}
+            self._failures_with_status = {**(self._failures_with_status or {}), stream: answer}
         if answer is not None:
             data = encode(answer)
             if len(data) >= LARGE_RESULT_BYTES and self._room is not None and isinstance(stream.reader, Reader):

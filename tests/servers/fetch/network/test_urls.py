@@ -3,6 +3,7 @@
 import pytest
 
 from servers.fetch.errors import FetchError
+from servers.fetch.network.redirects import follow
 from servers.fetch.network.urls import MAX_URL, parse_url
 
 
@@ -108,3 +109,9 @@ def test_the_length_limit_applies_to_the_encoded_url() -> None:
     parse_url("https://example.com/" + "\U0001f600" * 1_000)
     with pytest.raises(FetchError, match=f"longer than {MAX_URL} characters"):
         parse_url("https://example.com/" + "\U0001f600" * 1_400)
+
+
+def test_a_redirect_to_a_malformed_url_says_so_of_the_url() -> None:
+    with pytest.raises(FetchError) as refused:
+        follow(parse_url("https://a.test/"), "//[x]/")
+    assert refused.value.reason == "a.test redirects to a URL that can't be fetched: it is malformed"
