@@ -216,7 +216,9 @@ class Reader:
             if matcher.search(block.data, block.start, block.end) is None:
                 continue
             if self._counted_lines is not None and begins_line and ends_line:
-                yield from repeat(_COUNTED_HIT, len(self._counted_lines.findall(block.data, block.start, block.end)))
+                yield _COUNTED_HIT  # often only one is needed
+                lines = self._counted_lines.findall(block.data, block.start, block.end)
+                yield from repeat(_COUNTED_HIT, len(lines) - 1)
                 continue
             first = numbers.first_line_of(block)
             if first is None:

@@ -59,25 +59,26 @@ async def describe(
     extras_budget = budget.split_off(1 / 2) if request.sample or request.statistics else ByteBudget(0)
     sample_budget = extras_budget.split_off(1 / 2) if request.statistics else extras_budget
     description = describe_facts(facts, budget)
-    is_cancelled = False
+    columns: Sequence[ReadableColumn] = ()
     try:
-        columns = await read_readable_columns(session, relation) if request.sample or request.statistics else []
+        if request.sample or request.statistics:
+            columns = await read_readable_columns(session, relation)
         if request.sample:
             # Twice the bytes, since `fill_page` counts each row as text and as structured content, but a sample is
             # only shown as text.
             sizes = AnswerLimits(request.sample, 2 * sample_budget.left, min(limits.cell_bytes, MAX_CELL_BYTES))
-            with anyio.move_on_after(max_seconds * SAMPLE_SHARE) as scope:
+            with anyio.move_on_after(max_seconds * SAMPLE_SHARE):
                 description["sample"] = await _read_sample(relation, columns, sizes, session)
             if description["sample"] is None:
                 description["left_out"]["sample"] = request.sample
-            is_cancelled = scope.cancelled_caught
-        if request.statistics and is_cancelled:
-            # The transaction of the cancelled query is unusable.
-            description["left_out"]["statistics"] = len(columns)
-        elif request.statistics and columns:
+        if request.statistics and columns:
             statistics = await compute_statistics(session, relation, columns, max_seconds * _STATISTICS_SHARE)
             description["statistics"] = fit_statistics(statistics, extras_budget)
     except SqlError as error:
+        if "sample" in description["left_out"]:
+            # The query for the sample was cancelled or has failed, so the transaction is unusable.
+            description["left_out"]["statistics"] = len(columns)
+            return description
         # For example a view of a table that the role may not read, or one that divides by zero.
         description["problem"] = error.line
     return description

@@ -190,6 +190,13 @@ async def test_an_endless_view_is_described_without_rows(workshop: Database) -> 
     assert description["statistics"] == {"rows_examined": 0, "partial": True, "columns": []}
 
 
+async def test_a_row_that_is_too_large_for_a_sample_is_no_problem_of_the_table(workshop: Database) -> None:
+    workshop.run("CREATE TABLE large AS SELECT repeat('x', 17000000)::bytea AS x", user="owner")
+    description = await describe_relation(workshop, "large", sample=1, statistics=True, user="owner")
+    assert (description["sample"], description["problem"], description["left_out"].get("sample")) == (None, None, 1)
+    assert (description["statistics"] is None) == ("statistics" in description["left_out"])
+
+
 async def test_a_small_answer_counts_the_omitted_columns(sample: Database) -> None:
     async with looking(sample.reader) as session:
         request = TableRequest("value_of_each_type", 3, True)
