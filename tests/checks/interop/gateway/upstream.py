@@ -26,7 +26,7 @@ from shared.program.settings.options import positional
 
 LOOK_SECONDS = 0.02
 WATCHED = resources.WATCHED.uri
-EXTRA_TOOL, EXTRA_PROMPT, EXTRA_RESOURCE = "extra_tool", "extra_prompt", resources.EXTRA
+EXTRA_TOOL, EXTRA_PROMPT, EXTRA_RESOURCE = "extra_tool", "extra_prompt", resources.EXTRA_URI
 
 
 class Settings(BaseModel):

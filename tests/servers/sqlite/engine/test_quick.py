@@ -472,7 +472,7 @@ ANSWERED = [
 
 
 async def test_thread_and_event_loop_give_the_same_answer(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for limit in ("_MAX_THREAD_SECONDS", "_LATE_SECONDS"):
+    for limit in ("_MAX_THREAD_SECONDS", "_LATE_SECONDS", "_READ_SECONDS", "_SLOW_SECONDS"):
         monkeypatch.setattr(quick, limit, PATIENCE)  # else nothing would be learned on a busy machine
     async with inside("--max-cell", "100", file) as peer:
         for query in ANSWERED:
