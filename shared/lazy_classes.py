@@ -18,8 +18,8 @@ import typing_extensions
 _dataclass = dataclasses.dataclass
 _lock = RLock()
 _BEFORE_COMPILING = 20
-"""The instances of a class that are created before its constructor is compiled, which takes as long as setting the
-fields of about so many. While a server starts, it creates fewer of most classes."""
+"""Number of instances of a class that are created before its constructor is compiled. Compiling takes about as long
+as setting the fields of so many. A start creates fewer instances of most classes."""
 
 
 def add_constructor(cls: Any) -> None:
@@ -41,21 +41,21 @@ def add_constructor(cls: Any) -> None:
 def _set_fields(cls: Any, instance: Any, values: tuple[Any, ...], named: dict[str, Any]) -> bool:
     """Set the fields of a new instance of `cls`. Return False if the arguments don't fit."""
     fields = dataclasses.fields(cls)
-    names = [about.name for about in fields if about.init and not about.kw_only]
+    names = [field.name for field in fields if field.init and not field.kw_only]
     has_others = len(fields) < len(cls.__dataclass_fields__)  # such as arguments for `__post_init__`
     if has_others or len(values) > len(names) or not named.keys().isdisjoint(names[: len(values)]):
         return False
     given = {**named, **dict(zip(names, values, strict=False))}
-    for about in fields:
-        if about.init and about.name in given:
-            value = given.pop(about.name)
-        elif about.default is not MISSING:
-            value = about.default
-        elif about.default_factory is not MISSING:
-            value = about.default_factory()
+    for field in fields:
+        if field.init and field.name in given:
+            value = given.pop(field.name)
+        elif field.default is not MISSING:
+            value = field.default
+        elif field.default_factory is not MISSING:
+            value = field.default_factory()
         else:
             return False
-        object.__setattr__(instance, about.name, value)
+        object.__setattr__(instance, field.name, value)
     if given:
         return False
     if hasattr(instance, "__post_init__"):

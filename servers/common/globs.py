@@ -32,7 +32,7 @@ States = frozenset[tuple[int, int]]
 _GROUP = re.compile(r"\{([^{}]*)\}")
 _ESCAPED_BRACE = re.compile(r"\\([\\{},])")
 _PLACEHOLDERS = {"{": "\0<", "}": "\0>", ",": "\0;", "\\": "\\\\"}
-"""What stands for a character after a backslash while groups are expanded."""
+"""Replaces a character after a backslash while groups are expanded."""
 _ESCAPE = re.compile(r"\[[!^]?\]?(?:\\.|[^\]\\])*\]|\\(.)", re.DOTALL)
 """A set of characters, or a character that a backslash makes literal."""
 _ANY_DIRECTORIES = None

@@ -45,7 +45,7 @@ _FAILED_CHECK = State(Phase.DEGRADED, "its check failed; the log says why")
 
 
 class Readiness:
-    """The readiness of one server. Whoever runs the server calls `on_start`, `on_failure` and `on_stop`."""
+    """The readiness of one server. The code that runs the server calls `on_start`, `on_failure` and `on_stop`."""
 
     def __init__(self) -> None:
         self._running: Run[Any] | None = None

@@ -32,7 +32,7 @@ Step = Callable[[], Awaitable[list[Finding]]]
 
 
 class Examination(NamedTuple):
-    """What is to be examined."""
+    """The extent of an examination."""
 
     machine: Machine
     installation: CheckedInstallation

@@ -33,7 +33,7 @@ _MIN_SECRET = 4
 
 
 class StartCommand(NamedTuple):
-    """How a server is started: its command, environment and working directory."""
+    """The command, environment and working directory that start a server."""
 
     command: Sequence[str]
     env: Mapping[str, str]

@@ -31,7 +31,8 @@ class Line(NamedTuple):
 
 
 class _View(NamedTuple):
-    """What may be shown: `shown` is the span of bytes in which values are visible, except those in `secrets`."""
+    """The part of a file that may be shown: `shown` is the span of bytes in which values are visible, except those in
+    `secrets`."""
 
     shown: tuple[int, int] | None
     secrets: Set[str]

@@ -25,7 +25,7 @@ _EDITS = {"json": json_edits, "jsonc": json_edits, "toml": toml_edits}
 
 
 class Record(NamedTuple):
-    """What was added to one file: the receipts of its entries, by name and in order, and whether the file itself is
+    """The additions to one file: the receipts of its entries, by name and in order, and whether the file itself is
     new."""
 
     entries: Mapping[str, Receipt] = {}

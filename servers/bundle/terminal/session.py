@@ -57,7 +57,7 @@ permission."""
 
 
 class ProtocolVariant(NamedTuple):
-    """How a server deviates from the specification."""
+    """A server's deviations from the specification."""
 
     dialect: str | None = None
     framing: Framing | None = None
@@ -171,7 +171,7 @@ class Connector(NamedTuple):
 
 @dataclass(slots=True)
 class _Phase:
-    """Whether the session is open already, and what error messages need."""
+    """The state of a session, as error messages need it."""
 
     time_limit: float
     server: Connector

@@ -18,7 +18,7 @@ from servers.common.html.tree import flatten
 
 
 class VisibleResult(NamedTuple):
-    """How a tree was changed."""
+    """The changes that were made to a tree."""
 
     elements: int
     """Number of hidden elements with text that were removed."""
