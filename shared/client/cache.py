@@ -153,7 +153,7 @@ class ResponseCache:
             entry = CacheEntry(
                 to_json(result, inf_nan_mode="constants"), self._clock() + seconds, etag, len(cache_key.target or "")
             )
-        except PydanticSerializationError:  # a lone surrogate in it would be decoded as another character
+        except PydanticSerializationError:  # it contains a lone surrogate, which JSON in UTF-8 can't represent
             return
         if entry.size <= self.max_bytes:
             self._entries[key] = entry

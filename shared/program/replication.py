@@ -15,8 +15,8 @@ from .settings.options import option
 if TYPE_CHECKING:
     from ..contracts import Stores
 
-StoresOf = Callable[[str], "Stores"]
-"""Returns the stores that the replicas of the server with that name share."""
+StoresFactory = Callable[[str], "Stores"]
+"""Returns, for the name of a server, the stores that its replicas share."""
 
 
 class ReplicaOptions(BaseModel, defer_build=True):
@@ -33,9 +33,9 @@ class ReplicaOptions(BaseModel, defer_build=True):
     )
 
 
-def stores_of(options: ReplicaOptions) -> StoresOf | None:
-    """Return a function that returns the stores of replicas; None if the operator has not named a Redis server for
-    them. Raises ValueError if the options can't be used."""
+def stores_factory(options: ReplicaOptions) -> StoresFactory | None:
+    """Return a factory of stores in the Redis server that the operator has named; None if there is none. Raises
+    ValueError if the options can't be used."""
     if options.store is None:
         return None
     if find_spec("redis") is None:

@@ -47,7 +47,7 @@ from .process import (
     set_up_process,
     stop_on_signals,
 )
-from .replication import StoresOf, stores_of
+from .replication import StoresFactory, stores_factory
 from .rules import rule_extensions
 from .settings.option_parser import OptionParser
 from .settings.options import FileValue, Group, option_spellings, read_options
@@ -109,7 +109,7 @@ def run_app(
         if options.transport == "http" and lacks_http_extra():
             raise ValueError(f"--transport http: {missing_extra_message('http')}")
         http = http_options(options, token) if options.transport == "http" else None
-        stores = None if http is None else stores_of(options)
+        stores = None if http is None else stores_factory(options)
         trace, audit = open_trace(options), open_audit(options)
         telemetry = open_telemetry(options, app.implementation.name)
     except ValueError as error:
@@ -136,7 +136,7 @@ class _App(NamedTuple):
     settings: BaseModel | None
     wait_ready: Callable[[], Awaitable[None]] | None
     audit: Any = None
-    stores: StoresOf | None = None
+    stores: StoresFactory | None = None
     telemetry: Any = None
 
 

@@ -104,9 +104,8 @@ def _prepare(root: Element, left_out: dict[str, int]) -> bytes:
 
 def _replace(element: Element, replacement: Element) -> None:
     ancestor = element.getparent()
-    while ancestor.tag.startswith(
-        _MATH.removesuffix("oMath")
-    ):  # a paragraph of formulas, which mammoth does not support
+    # A paragraph of formulas, which mammoth does not support.
+    while ancestor.tag.startswith(_MATH.removesuffix("oMath")):
         if ancestor.getparent() is None:
             return
         ancestor.tag = f"{_W}smartTag"

@@ -24,7 +24,7 @@ from shared.program.process import (
     run_program,
     set_up_process,
 )
-from shared.program.replication import stores_of
+from shared.program.replication import stores_factory
 from shared.program.run import open_audit, open_trace
 from shared.transports.http.app.app import Front, HttpOptions
 from shared.transports.http.app.mount import Mount
@@ -53,7 +53,7 @@ def run_all(
         trace, audit = open_trace(options), open_audit(options)
         telemetry = open_telemetry(options, "mcp-servers")
         http = replace(http_options(options, read_listener_token(options)), audit=audit, telemetry=telemetry)
-        stores = stores_of(options)
+        stores = stores_factory(options)
     except ValueError as error:
         exit_with_error(program, str(error))
     set_up_process(options, exposed)

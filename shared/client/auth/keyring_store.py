@@ -82,9 +82,8 @@ class KeyringTokens:
                 if len(text) <= MAX_PORTABLE_LENGTH or isinstance(error, _KeyringLockedOrMissing):
                     raise
                 with suppress(TokensUnavailable):
-                    await self._call_keyring(
-                        self._delete_password, user_name
-                    )  # the keyring may contain an older value
+                    # The keyring may contain an older value.
+                    await self._call_keyring(self._delete_password, user_name)
             else:
                 entry = {name: field for name, field in value.items() if name not in secrets} | {IN_KEYRING: True}
         await self._file.put(key, entry)

@@ -192,9 +192,8 @@ class CachedRequests:
         try:
             result = await request(cache_key.method, params)
         except PeerError:
-            if (
-                param == "cursor" and cache_key.target is not None
-            ):  # the list has changed, so its earlier pages are outdated
+            # The list has changed, so its earlier pages are outdated.
+            if param == "cursor" and cache_key.target is not None:
                 self._expire(lambda candidate: candidate.method == cache_key.method)
             raise
         meta = result.get("_meta")

@@ -66,7 +66,7 @@ class RedisBus:
     def _send(self, unsent: tuple[str, Change]) -> None:
         run_id, change = unsent
         words = ("change", run_id, write_change(change))
-        self._link.enqueue("publish", *words, reply=lambda _: self._unconfirmed.pop(unsent, None))
+        self._link.enqueue("publish", *words, on_reply=lambda _: self._unconfirmed.pop(unsent, None))
 
     # Called by this replica
 

@@ -4,8 +4,8 @@
 
 While a batch is on its way, further operations collect for the next one. So a busy replica makes few round trips, and
 an idle one sends each operation at once. If a connection breaks, the same batch is sent again: the script knows by
-its number whether it was already carried out. Callers wait for a reply for a short time; an operation that no caller
-waits for stays in the queue until it is done or the lease is lost.
+its number whether it was already carried out. The caller of `ask` waits for a reply for a short time; an operation
+from `enqueue` stays in the queue until it is done or the lease is lost.
 
 A replica that does not renew its lease in time counts as lost for the others. From then on, its operations have no
 effect: it drops its queue, and joins again with another number.
@@ -15,7 +15,7 @@ import asyncio
 import logging
 import secrets
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from hashlib import sha1
 from typing import Any
 
@@ -29,7 +29,7 @@ from .scripts import BATCH, JOIN, LEAVE
 log = logging.getLogger("shared.stores")
 
 Arguments = tuple[bytes | str | int | float, ...]
-Reply = Callable[[Any], None]
+OnReply = Callable[[Any], None]
 Undo = Callable[[Any], Arguments | None]
 """Given the reply to an operation, returns the name and arguments of the operation that undoes it; None if there is
 nothing to undo."""
@@ -44,8 +44,8 @@ OPERATION_BYTES = 500
 REPLY_SECONDS = 2.0
 """Seconds that a caller waits for a reply."""
 BUSY_OPERATIONS, GATHER_SECONDS = 4, 0.001
-"""After a batch with at least this number of operations, the next batch is sent after this number of seconds, so that
-it becomes as large: a round trip costs as much as ten operations."""
+"""After a batch of at least `BUSY_OPERATIONS`, the link waits for `GATHER_SECONDS`, so that the next batch has about
+as many operations as the last: a round trip costs as much as ten operations."""
 _ENTRY_FIELDS = 5
 """The number of fields that each entry of the inbox has."""
 _DIGEST = sha1(BATCH.encode(), usedforsecurity=False).hexdigest()
@@ -54,9 +54,9 @@ _FIRST_PAUSE, _MAX_PAUSE = 0.05, 1.0
 
 
 class _Operation:
-    """One operation, and who gets the reply: the callback `reply`, the future `answer`, or nobody."""
+    """One operation. Its reply is passed to the callback `on_reply`, or to the future `answer`, or is ignored."""
 
-    __slots__ = ("answer", "arguments", "is_patient", "name", "reply", "requested_at", "size", "undo")
+    __slots__ = ("answer", "arguments", "is_patient", "name", "on_reply", "requested_at", "size", "undo")
 
     def __init__(self, name: str, arguments: Arguments, requested_at: float) -> None:
         self.name = name
@@ -66,12 +66,12 @@ class _Operation:
             if type(argument) is bytes or type(argument) is str:
                 self.size += len(argument)
         self.requested_at = requested_at
-        self.reply: Reply | None = None
+        self.on_reply: OnReply | None = None
         self.answer: asyncio.Future[Any] | None = None
         self.is_patient = False
         """True if the caller waits as long as there is a lease, not only for `REPLY_SECONDS`."""
         self.undo: Undo | None = None
-        """Used if the reply arrives when the caller no longer waits."""
+        """Used if the reply arrives after the caller has stopped waiting."""
 
 
 class Link:
@@ -92,6 +92,7 @@ class Link:
         self.prefix = prefix
         self.lease_seconds = lease_seconds
         self.number = 0
+        """The number of this replica. `join` gets a new one."""
         self.disconnect_reason: str | None = "it has not joined the other replicas yet"
         """Why Redis, and so the other replicas, can't be reached; None if they can."""
         self.is_joined = False
@@ -101,7 +102,7 @@ class Link:
         self._queue: deque[_Operation] = deque()
         self._size = 0
         self._current_batch: list[_Operation] = []
-        self._batch = 0
+        self._batch_number = 0
         self._token = ""
         self._changed = Signal()
         self._lease_ends = 0.0
@@ -110,20 +111,19 @@ class Link:
 
     # Called by the other parts of this replica
 
-    def enqueue(self, name: str, *arguments: bytes | str | int | float, reply: Reply | None = None) -> None:
-        """Queue an operation. `reply`, if set, is called with the reply, unless the lease is lost before."""
+    def enqueue(self, name: str, *arguments: bytes | str | int | float, on_reply: OnReply | None = None) -> None:
+        """Queue an operation. `on_reply` is called with the reply, unless the lease is lost before."""
         if self.is_joined:
             operation = _Operation(name, arguments, self._loop.time())
-            operation.reply = reply
+            operation.on_reply = on_reply
             self._add(operation)
 
     async def ask(
         self, name: str, *arguments: bytes | str | int | float, undo: Undo | None = None, is_patient: bool = False
     ) -> Any:
-        """Queue an operation and return its reply. Raises Unavailable if there is no reply in time; with
-        `is_patient`, only if the lease is lost. Then it is unknown whether the operation was carried out. If
-        the caller no longer waits (it was cancelled, or got Unavailable) and a reply arrives nevertheless, the
-        operation that `undo` returns is sent."""
+        """Queue an operation and return its reply. Raises Unavailable at once if Redis is known to be unreachable,
+        and with `may_have_run` if the lease is lost or, unless `is_patient`, if there is no reply in time. If a
+        reply arrives after the caller has stopped waiting, the operation that `undo` returns is sent."""
         # If it is known that Redis can't be reached, fail at once: otherwise each caller would wait for
         # `REPLY_SECONDS`.
         if not self.is_joined or (self._is_unreachable and not is_patient):
@@ -171,7 +171,7 @@ class Link:
         self.number = int(await self._run(JOIN, self.prefix, milliseconds, token))
         self._token = token
         self._queue.clear()
-        self._batch = self._size = 0
+        self._batch_number = self._size = 0
         self._lease_ends = started_at + self.lease_seconds
         self.is_joined, self.disconnect_reason, self._down_since = True, None, None
 
@@ -186,9 +186,9 @@ class Link:
     async def _run(self, script: str, *arguments: Any) -> Any:
         return await self._await_reply(self.client.eval(script, 0, *arguments))
 
-    async def _await_reply(self, answer: Any) -> Any:
+    async def _await_reply(self, reply: Awaitable[Any]) -> Any:
         try:
-            return await answer
+            return await reply
         except ReadOnlyError:
             # This Redis is no longer the primary. Its name may lead to the new one by now, so reconnect. Connections
             # in use are not closed, because the library raises an AttributeError in a task that is just opening one.
@@ -208,7 +208,7 @@ class Link:
             newest, *others = map(int, numbers)
             on_renewed(newest, set(others))
 
-        self.enqueue("renew", round(self.lease_seconds * 1000), reply=on_reply)
+        self.enqueue("renew", round(self.lease_seconds * 1000), on_reply=on_reply)
 
     @property
     def lease_seconds_left(self) -> float:
@@ -242,7 +242,7 @@ class Link:
                 await self._changed.wait()
                 continue
             try:
-                answer = await self._send(batch)
+                results = await self._send(batch)
             except (RedisError, OSError) as error:
                 if not self.is_joined:
                     break
@@ -263,7 +263,7 @@ class Link:
                 break
             pause, self.disconnect_reason, self._down_since = _FIRST_PAUSE, None, None
             self._current_batch = []
-            self._deliver(batch, answer)
+            self._deliver(batch, results)
             if len(batch) >= BUSY_OPERATIONS:
                 await asyncio.sleep(GATHER_SECONDS)
 
@@ -278,11 +278,11 @@ class Link:
                 batch.append(operation)
                 size += operation.size
         if batch:
-            self._batch += 1
+            self._batch_number += 1
         return batch
 
     async def _send(self, batch: list[_Operation]) -> Any:
-        words = [self.prefix.encode(), b"%d" % self.number, self._token.encode(), b"%d" % self._batch]
+        words = [self.prefix.encode(), b"%d" % self.number, self._token.encode(), b"%d" % self._batch_number]
         for operation in batch:
             words += (operation.name.encode(), b"%d" % len(operation.arguments))
             # Encoding them here takes a fifth of the time that the library needs.
@@ -299,7 +299,7 @@ class Link:
                 return await self._run(BATCH, *words)
 
     def _handle_outage(self, error: Exception, batch: list[_Operation]) -> None:
-        """Handle that Redis did not answer: callers that have waited for `REPLY_SECONDS` get an error."""
+        """Handle a failure to reach Redis: callers that have waited for `REPLY_SECONDS` get an error."""
         reason = outage_reason(error)
         if self.disconnect_reason is None:
             log.warning("%s: %s", reason, error)
@@ -314,18 +314,18 @@ class Link:
         if operation.answer is not None and not operation.answer.done():
             operation.answer.set_exception(Unavailable(may_have_run=True))
 
-    def _deliver(self, batch: list[_Operation], answer: Any) -> None:
+    def _deliver(self, batch: list[_Operation], results: Any) -> None:
         # Each callback runs in its own turn of the event loop, so that an error in one is only logged and does not
         # affect the others.
-        inbox, replies = answer
+        inbox, replies = results
         for start in range(0, len(inbox), _ENTRY_FIELDS):
             self._loop.call_soon(self._on_entry, inbox[start : start + _ENTRY_FIELDS])
         for operation, reply in zip(batch, replies, strict=True):
             if isinstance(reply, list) and reply and reply[0] == b"ERROR":
                 log.error("%s failed in Redis: %s", operation.name, reply[1].decode(errors="replace"))
                 self._fail(operation)
-            elif operation.reply is not None:
-                self._loop.call_soon(operation.reply, reply)
+            elif operation.on_reply is not None:
+                self._loop.call_soon(operation.on_reply, reply)
             elif operation.answer is not None:
                 if not operation.answer.done():
                     operation.answer.set_result(reply)

@@ -154,7 +154,7 @@ class RedisStream:
         else:
             events = self._events
             words = (events.id, self.name, write_refusal(refusal), events.log.retention_ms)
-            events.log.link.enqueue("finish", *words, reply=lambda _: self.on_ended("ended", refusal))
+            events.log.link.enqueue("finish", *words, on_reply=lambda _: self.on_ended("ended", refusal))
 
     def pause(self, retry_ms: int) -> None:
         """Pause the reader, if there is one."""
@@ -192,7 +192,7 @@ class RedisStream:
             "append",
             *(events.id, self.name, int(self._is_own), message, mode),
             *(*events.log.bounds, limits.replay_streams, events.log.retention_ms),
-            reply=on_reply,
+            on_reply=on_reply,
         )
 
     def _disconnect_reader(self) -> None:
@@ -232,7 +232,7 @@ class RedisStream:
         self._events.log.link.enqueue(
             "read",
             *(self._events.id, self.name, int(self._is_own), "" if after is None else after),
-            reply=lambda reply: self._on_read_reply(reader, reply),
+            on_reply=lambda reply: self._on_read_reply(reader, reply),
         )
 
     def _on_read_reply(self, reader: EventReader, reply: list[bytes] | None) -> None:
@@ -305,7 +305,7 @@ class RedisStream:
             return
         self._untaken, self._untaken_bytes, self._departure = [], 0, 0
         log = self._events.log
-        log.link.enqueue("unread", self._events.id, self.name, log.retention_ms, reply=self._set_departure)
+        log.link.enqueue("unread", self._events.id, self.name, log.retention_ms, on_reply=self._set_departure)
         self._complete_replication()
         if self._is_own:
             log.unread.start(self)
@@ -342,7 +342,7 @@ class RedisStream:
         for number, message in enumerate(messages, 1):
             self._append(message, "answer" if was_over and number == len(messages) else "")
         self._has_ended = was_over
-        events.log.link.enqueue("look", reply=lambda _: self._complete_replication(replication))
+        events.log.link.enqueue("look", on_reply=lambda _: self._complete_replication(replication))
         return self.name
 
     def position_event(self, retry_ms: int) -> ServerSentEvent:

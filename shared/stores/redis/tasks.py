@@ -124,7 +124,7 @@ class RedisTasks:
             self._stop_timer(id_)
 
     def _subscribe(self, id: str) -> None:
-        self._link.enqueue("hear_task", id, _now(), reply=lambda milliseconds: self._set_timer(id, milliseconds))
+        self._link.enqueue("hear_task", id, _now(), on_reply=lambda milliseconds: self._set_timer(id, milliseconds))
 
     def _set_timer(self, id: str, milliseconds: int) -> None:
         if id in self._listeners:

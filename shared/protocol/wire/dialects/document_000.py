@@ -145,9 +145,8 @@ class Document000:
                 if request is None:
                     return None
                 error = error_object(message)
-                if (
-                    message.code == MethodNotFound.code and request.method
-                ):  # the peer knows the method by another name
+                # The peer knows the method by another name.
+                if message.code == MethodNotFound.code and request.method:
                     error = {**error, "message": f"method not found: {request.method[:100]}"}
                 return _make_answer(request.id, error=error)
             case Notification("notifications/cancelled"):

@@ -93,7 +93,7 @@ def _connection(connection: Connection, session: HttpSession | None) -> dict[str
         session_fields = {
             "session": session_digest(session.id),
             "idle_seconds": round(session.idle_seconds, 3),
-            "streams": session.streams,
+            "streams": session.open_streams,
         }
     return {
         **session_fields,

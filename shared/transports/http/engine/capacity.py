@@ -67,9 +67,8 @@ def max_connections() -> int:
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         target = _MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _MAX_DESCRIPTORS)
         if soft != resource.RLIM_INFINITY and soft < target:
-            with suppress(
-                OSError, ValueError
-            ):  # macOS refuses more than a limit of its own, which `hard` does not show
+            # macOS refuses more than a limit of its own, which `hard` does not show.
+            with suppress(OSError, ValueError):
                 resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))
         soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         descriptors = _MAX_DESCRIPTORS if soft == resource.RLIM_INFINITY else min(soft, _MAX_DESCRIPTORS)

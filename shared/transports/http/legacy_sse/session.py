@@ -65,7 +65,7 @@ class LegacySession:
         "codec",
         "id",
         "is_ending",
-        "uses",
+        "request_count",
     )
 
     def __init__(self, running: Run[Any], http: HttpExchange, limits: SessionLimits, codec: Codec) -> None:
@@ -75,9 +75,8 @@ class LegacySession:
         if running.replication.replica is not None:
             self.id = f"{running.replication.replica.number}-{self.id}"
         self.client = http.client
-        self.uses = (
-            -1
-        )  # `initialize` is also counted here; in other sessions it comes before the first counted request
+        # `initialize` is also counted here; in other sessions it comes before the first counted request.
+        self.request_count = -1
         self.codec = codec
         self.is_ending = False
         """True once the session has stopped accepting messages."""

@@ -48,7 +48,7 @@ class CountedSession(Protocol):
 
     client: str
     """The name of its client, from `client_name`."""
-    uses: int
+    request_count: int
     """The number of its requests."""
 
     @property
@@ -98,10 +98,10 @@ class Shares:
     def use(self, session: CountedSession) -> None:
         """Record the use of a session."""
         share = self._by_client[session.client]
-        session.uses += 1
+        session.request_count += 1
         # `initialized` follows `initialize` automatically: a client that sends only these two has not used its
         # session.
-        if session.uses > _HANDSHAKE:
+        if session.request_count > _HANDSHAKE:
             sessions = share.used if session in share.used else share.unused
             share.used[session] = sessions.pop(session)
 

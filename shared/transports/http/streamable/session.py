@@ -34,15 +34,15 @@ from .streams import Reader, Streams
 _ENDED = refuse(404, "the session has ended")
 _STOPPING = refuse(503, "the server is stopping")
 MAY_HAVE_RUN = Refusal(503, failure(None, Unavailable(may_have_run=True)))
-"""The answer to a request that may have been carried out, if its effects on the session can't be sent to the other
-replicas, or if this replica was separated from them."""
+"""Sent when it is unknown whether a request took effect: the session's changes could not be sent to the other
+replicas, or this replica was separated from them."""
 CATCH_UP_SECONDS = 0.5
 """Seconds that a session waits for a reader that is too far behind, before disconnecting it: a burst of messages
 alone must not disconnect a client."""
 
 
 class HttpSession:
-    """One session, which ends with `leave` or `finish`."""
+    """One session, which ends with `try_end` or `finish`."""
 
     __slots__ = (
         "_adopting",
@@ -57,19 +57,19 @@ class HttpSession:
         "_received_id",
         "_shared_state",
         "_streams",
-        "changes",
         "client",
         "id",
-        "uses",
+        "request_count",
+        "subscription_registry",
     )
 
     def __init__(self, running: Run[Any], record: SessionRecord, shared_state: SharedSessionState) -> None:
         """`record` is the session's record in the store, or the initial one. `shared_state` is the state that all
         sessions share."""
         self.id, self.client = record.id, record.client
-        self.uses = int(record.snapshot.state is State.OPEN)
-        """The number of the session's requests known to this replica; a session from another replica begins with
-        1."""
+        self.request_count = int(record.snapshot.state is State.OPEN)
+        """The number of requests that this replica has received for the session, counted by its users. A session from
+        another replica begins with 1, because `initialize` arrived there."""
         self._shared_state = shared_state
         self._published = NEW
         server_run = running.parts.for_principal(record.principal)
@@ -77,7 +77,7 @@ class HttpSession:
         retry_ms, room = shared_state.limits.retry_ms, server_run.calls.room
         self._streams = Streams(record.id, events, shared_state.store, retry_ms, room=room, client=record.client)
         self._connection = running.connect(record.principal, self._deliver, record.client)
-        self.changes = server_run.changes
+        self.subscription_registry = server_run.changes
         """The registry of the session's subscriptions."""
         self._adopting: dict[str, str] | None = None
         """The resources whose changes this replica begins to report in place of a lost replica, by the id of the
@@ -92,7 +92,10 @@ class HttpSession:
         """While messages are held back: the timer that ends the wait, and a function that stops watching the
         reader."""
         self._open_streams = 0
-        self._is_closed = self._ended = False
+        self._is_closed = False
+        """True if the session has ended on this replica, though it may continue on others."""
+        self._ended = False
+        """True if the session has ended on all replicas."""
         if record.snapshot is not NEW:
             self.restore(record.snapshot)
         shared_state.idle.start(self)
@@ -220,7 +223,7 @@ class HttpSession:
         return self._streams.begin(reader, sends_position=self.version is not None and self.version.priming_events)
 
     @property
-    def streams(self) -> int:
+    def open_streams(self) -> int:
         """The number of streams being read."""
         return self._open_streams
 
@@ -277,9 +280,9 @@ class HttpSession:
             finally:  # clients get the refusal even if the server's own code raises an error
                 self._close(refusal, continues_elsewhere=continues_elsewhere)
 
-    def leave(self, *, continues_elsewhere: bool = False) -> bool:
-        """Cancel pending calls, and end the session if there were none. Returns False if `finish` must wait for their
-        end."""
+    def try_end(self, *, continues_elsewhere: bool = False) -> bool:
+        """Cancel pending calls. Without any, end the session and return True; otherwise return False, and `finish`
+        must be awaited."""
         is_finished = self._connection.begin_close()
         if is_finished:
             self._close(_ENDED, continues_elsewhere=continues_elsewhere)

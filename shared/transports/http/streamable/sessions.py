@@ -94,7 +94,7 @@ class Sessions:
     @property
     def streams(self) -> int:
         """The number of streams being read in all sessions."""
-        return sum(session.streams for session in (*self._opening, *self._by_id.values()))
+        return sum(session.open_streams for session in (*self._opening, *self._by_id.values()))
 
     def open(self, principal: Principal | None, client: str) -> HttpSession | Refusal:
         """Open a session, which can't be found by its id before `confirm`. Returns a refusal if there are too many
@@ -253,7 +253,7 @@ class Sessions:
     async def _unsubscribe(self, session: HttpSession, uri: str) -> None:
         """Stop reporting a resource: the client has subscribed to it, or unsubscribed from it, on another replica."""
         with log_errors():
-            await session.changes.unsubscribe(session.unsubscribe(uri), session.client)
+            await session.subscription_registry.unsubscribe(session.unsubscribe(uri), session.client)
 
     # Notifications of changes among the replicas
 
@@ -306,18 +306,17 @@ class Sessions:
                 del self._unused[0]
 
     async def _end_unused(self, session: HttpSession) -> None:
-        if session.streams or session in self._shared_state.idle:
+        if session.open_streams or session in self._shared_state.idle:
             return  # it has been used in the meantime
         # The session may be used again before the store has answered, which increases this number.
-        uses = session.uses
+        request_count = session.request_count
         if session.id in self._entering:
             session.mark_idle()
         elif await self._store.lapse(session.id, is_busy=session.is_busy):
             self._end(session)
-        elif session.uses != uses:
-            await self._store.enter(
-                session.id, session.principal
-            )  # used meanwhile, so it must be recorded as present again
+        elif session.request_count != request_count:
+            # Used meanwhile, so it must be recorded as present again.
+            await self._store.enter(session.id, session.principal)
         elif session.is_busy:
             session.mark_idle()
         else:
@@ -327,7 +326,7 @@ class Sessions:
         """End the part of a session on this replica."""
         if not self._forget(session):
             return
-        if session.leave(continues_elsewhere=continues_elsewhere):
+        if session.try_end(continues_elsewhere=continues_elsewhere):
             self.count_ended()
         else:
             self._tasks.start_soon(
@@ -357,9 +356,8 @@ class Sessions:
     def count_ended(self) -> None:
         """Count the end of a session of any transport. After many ends, memory is returned to the system."""
         self._ended_count += 1
-        if (
-            self._ended_count == MEMORY_RETURN_SESSIONS and not self._is_ending
-        ):  # once all sessions are being ended, the task group may be closed
+        # Once all sessions are being ended, the task group may be closed.
+        if self._ended_count == MEMORY_RETURN_SESSIONS and not self._is_ending:
             self._tasks.start_soon(self._release_memory)
 
     async def _release_memory(self) -> None:

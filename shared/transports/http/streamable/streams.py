@@ -278,9 +278,8 @@ class Streams:
             replicated = stream.pending_replication()
             if replicated is not None:
                 await replicated
-            if (
-                reader.is_cancelled and stream.reader is reader
-            ):  # not cancelled because another reader has replaced it
+            # Not cancelled because another reader has replaced it.
+            if reader.is_cancelled and stream.reader is reader:
                 if stream.is_lost:
                     raise Unavailable
                 return _TOO_OLD

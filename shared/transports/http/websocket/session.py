@@ -77,9 +77,8 @@ class WebSocketSession:
         and `encode` a message to a text, which is empty if nothing is to be sent. `on_message` is called for each
         received message."""
         self.client = client
-        self.uses = (
-            -1
-        )  # `initialize` is also counted here; in other sessions it comes before the first counted request
+        # `initialize` is also counted here; in other sessions it comes before the first counted request.
+        self.request_count = -1
         self._on_message = on_message
         self._opened_at = asyncio.get_running_loop().time()
         self._socket = socket
@@ -92,7 +91,7 @@ class WebSocketSession:
     @property
     def is_idle(self) -> bool:
         """True if its peer has not sent a message."""
-        return self.uses < 0
+        return self.request_count < 0
 
     @property
     def idle_seconds(self) -> float:

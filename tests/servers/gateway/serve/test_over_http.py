@@ -35,7 +35,7 @@ def test_options_and_rules_reach_every_mount(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(over_http, "run_program", run_program)
     monkeypatch.setattr(over_http, "set_up_process", lambda *_: None)
     monkeypatch.setattr(over_http, "log_commands", lambda *_: None)
-    monkeypatch.setattr(over_http, "stores_of", lambda _: str.upper)
+    monkeypatch.setattr(over_http, "stores_factory", lambda _: str.upper)
     monkeypatch.setattr(
         choice, "set_limits", lambda app, options: limited.append((app.implementation.name, options.max_seconds))
     )
