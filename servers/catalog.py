@@ -61,8 +61,7 @@ class Argument(_Record):
 
 
 class Tools(_Record):
-    """The names of the tools: those that are always there, and those that the server has only if writing is
-    allowed."""
+    """The names of the tools: those that are always there, and those only if writing is allowed."""
 
     read: list[str] = []
     write: list[str] = []

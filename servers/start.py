@@ -40,8 +40,7 @@ _LIBRARIES = ("uuid", "anyio.streams.tls", "anyio.streams.memory", "anyio.stream
 
 def start(package: str, *, epilog: str = "") -> NoReturn:
     """Run the server of `package`, such as `servers.filesystem`: the `app` in its module `server`. Exit with its exit
-    code. `epilog` is the end of its `--help`. Raises ModuleNotFoundError if a library that the server needs is
-    missing."""
+    code. `epilog` is the end of its `--help`. Raises ModuleNotFoundError if a needed library is missing."""
     # Looking for garbage is useless during imports, since modules are never freed. It would take 3 % of the
     # instructions of a start.
     gc.disable()

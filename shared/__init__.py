@@ -1,8 +1,7 @@
 """The protocol package, on which every server of the bundle is built, with the names that a server author imports.
 
 It imports nothing from the servers. Its layers are, from the lowest: errors and texts; protocol; contracts and auth;
-server and stores; extensions and telemetry; transports; client, program and testing. Each layer imports only lower
-ones.
+server and stores; extensions and telemetry; transports; client, program and testing. It imports only lower ones.
 
 The names come from `names.py`, which is loaded when the first of them is used. So a process that needs only
 `shared.text`, such as a worker that reads a web page or runs an SQL statement, does not load the whole protocol.

@@ -19,16 +19,14 @@ T = TypeVar("T")
 _TURNS_BETWEEN = 3
 """The number of turns of the event loop that are left to other work after each step."""
 _step_lock: lowlevel.RunVar[anyio.Lock] = lowlevel.RunVar("stepping")
-"""Held while one of several long works runs a step, so that they alternate. A small request then waits for one
-step."""
+"""Held while one of several long works runs a step, so that they alternate, and a small request waits for one."""
 
 
 @asynccontextmanager
 async def background() -> AsyncIterator[TaskGroup]:
     """Yield a task group whose tasks are cancelled at the end of the block.
 
-    A single error is raised unchanged, because the user of a client expects a `PeerError`, not a group that contains
-    it.
+    A single error is raised unchanged: the user of a client expects a `PeerError`, not a group that contains it.
     """
     try:
         async with anyio.create_task_group() as tasks:

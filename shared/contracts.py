@@ -65,8 +65,7 @@ __all__ = [
 
 
 class Transport(Protocol):
-    """A two-way stream of messages with one peer. `serve` uses it on the side of a server, and `Client` on the
-    other."""
+    """A two-way stream of messages with one peer. `serve` uses it for a server, and `Client` for a client."""
 
     async def receive(self) -> Sequence[Message]:
         """Return the next messages, as many as have arrived; wait for at least one.
@@ -149,8 +148,7 @@ class CachingAuthenticator(Authenticator, Protocol):
     """An authenticator that remembers tokens, since checking a new one costs work, here or on another server."""
 
     def knows(self, request: "HttpRequest") -> bool:
-        """Return True if the authenticator can identify the sender of `request` without that work. Neither waits nor
-        raises."""
+        """Return True if it can identify the sender of `request` without that work. Neither waits nor raises."""
 
 
 @runtime_checkable
@@ -355,8 +353,7 @@ class SessionStore(Protocol):
         requests from now on; it is False if any of them is already being served, on any replica."""
 
     def leave(self, id: str, ids: "Sequence[RequestId]") -> None:
-        """Record that the requests `ids` were answered or abandoned, so that their ids can be used again. Never
-        waits."""
+        """Record that the requests `ids` were answered or abandoned, so that these are free again. Never waits."""
 
     async def owner(self, id: str, request_id: "RequestId") -> int | None:
         """Return the number of the replica that serves that request; None if no replica does."""
@@ -371,8 +368,7 @@ class SessionStore(Protocol):
         that none does. The replica that reported them before is notified over its bus. Never waits."""
 
     async def adopt(self, id: str) -> Sequence[str]:
-        """Take over the subscriptions of the client that no replica serves any more, and return the URIs of their
-        resources."""
+        """Take over the subscriptions of the client that no replica serves any more, and return their URIs."""
 
     async def lapse(self, id: str, *, is_busy: bool) -> bool:
         """Record that this replica received no request for the session during the idle time. If all replicas that
@@ -387,8 +383,7 @@ class SessionStore(Protocol):
         """End a session. The other replicas that hold it are notified over their bus. Never waits."""
 
     async def settle(self) -> None:
-        """Wait until the earlier calls have taken effect in the store. Raises Unavailable if it is unknown whether
-        they have."""
+        """Wait until the earlier calls have taken effect in the store. Raises Unavailable if that is unknown."""
 
 
 class Bus(Protocol):
@@ -552,8 +547,7 @@ class EventStream(Protocol):
         """Return the messages that the reader has not taken yet. From now on they count as sent."""
 
     def leave(self, reader: EventReader) -> None:
-        """Record that `reader` has stopped reading. If its client can't reconnect, nobody reads the stream any
-        more."""
+        """Record that `reader` has stopped reading. If its client can't reconnect, the stream has no reader."""
 
     def show(self) -> str:
         """Make the stream available to all replicas, so that its client may reconnect. Return its name, which is part

@@ -227,8 +227,7 @@ class ResourceNotFound(McpError):
 
 
 class MissingCapability(McpError):
-    """The call needs the client capabilities `required`, e.g. `{"sampling": {}}`, which the client did not
-    declare."""
+    """The call needs the client capabilities `required`, e.g. `{"sampling": {}}`, which it did not declare."""
 
     def __init__(self, required: dict[str, Any]) -> None:
         names = (*(name for name in required if name != "extensions"), *required.get("extensions", ()))

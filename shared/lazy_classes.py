@@ -183,8 +183,7 @@ def _complete(cls: Any, *, eq: bool = True, frozen: bool = False, repr: bool = T
 
 
 class _Methods:
-    """The methods that lazy data classes share. Compiling them for each class would take 2.5 % of the time to
-    start."""
+    """The methods that lazy data classes share. Compiling them for each would take 2.5 % of the start."""
 
     def __eq__(self, other: object) -> bool:
         return _compared(self) == _compared(other) if type(other) is type(self) else NotImplemented

@@ -37,8 +37,7 @@ def plain(text: str) -> str:
 
 
 def join_lines(text: str) -> str:
-    """Return the text on one line: runs of white space become single spaces, and other unprintable characters
-    escapes."""
+    """Return the text on one line: white space becomes single spaces, and other unprintable characters escapes."""
     return escape(" ".join(text.split()))
 
 
@@ -100,8 +99,7 @@ def escape_match(match: re.Match[str]) -> str:
 
 
 def display_name(name: str) -> str:
-    """Return the name of a file for display. It is on one line and in reading order, and different names look
-    different.
+    """Return the name of a file for display. It is one line in reading order; different names look different.
 
     File names are bytes. Those that are not UTF-8 arrive as lone surrogates (`os.fsdecode`) and are shown as `\\xff`.
     Control characters, line separators and bidirectional overrides are shown as escapes too, so that a name can't

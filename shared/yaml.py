@@ -101,8 +101,7 @@ def read_yaml(text: str, *, what: str = "it", line: int = 1, limits: YamlLimits 
 
 
 def write_yaml(value: Any) -> str:
-    """Return a mapping of plain values as YAML, with multi-line strings as blocks. `read_yaml` returns it
-    unchanged."""
+    """Return a mapping of plain values as YAML, with multi-line strings as blocks: the inverse of `read_yaml`."""
     import yaml
 
     class Dumper(yaml.SafeDumper):

@@ -103,8 +103,7 @@ _uris = _complete_from_list(lambda client: client.raw.list_resources(), "uri")
 
 
 def _complete_pairs(parsed_args: Namespace, prefix: str, **_: Any) -> list[str]:
-    """Return completions of KEY=VALUE: the names of arguments, or, after the `=`, the possible values of that
-    argument."""
+    """Return completions of KEY=VALUE: the names of arguments, or, after the `=`, the possible values."""
 
     async def complete_for_tool(client: Client) -> list[str]:
         tools = records_of(await client.raw.list_tools())

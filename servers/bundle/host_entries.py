@@ -37,8 +37,7 @@ JOINED = "bundle"
 """The default name of an entry for several servers."""
 
 _ROOTS_VARIABLES = {f"{PACKAGE}.filesystem": "MCP_FILESYSTEM_ROOTS"}
-"""By module, the servers that by default open their working directory, each with the variable that sets other
-directories."""
+"""By module, the servers that by default open their working directory, with the variable for other directories."""
 
 
 class RemoteServer(NamedTuple):

@@ -44,8 +44,7 @@ def is_authors(file: Path, folder: Path) -> bool:
 
 
 def _report(thread: int, folder: Path) -> None:
-    """Log the stack of the thread, beginning with the first line of the author's code. Log nothing if the stack has
-    none."""
+    """Log the stack of the thread from the first line of the author's code on; nothing if it has none."""
     frame = sys._current_frames().get(thread)  # noqa: SLF001 - documented, and there is no other way
     stack = traceback.extract_stack(frame) if frame is not None else []
     author_lines = [index for index, line in enumerate(stack) if is_authors(Path(line.filename), folder)]

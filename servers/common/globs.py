@@ -41,8 +41,7 @@ _STAR = re.compile(fnmatch.translate("*"))
 
 
 class Glob:
-    """One or more patterns, compiled. Raises `PathError` with code `bad_pattern` for a pattern that it can't
-    match."""
+    """One or more patterns, compiled. Raises `PathError` with code `bad_pattern` for one that it can't match."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         expanded = [variant for pattern in patterns for variant in _expand(pattern)]

@@ -18,18 +18,15 @@ class Machine(NamedTuple):
     """The user's home directory. All paths of a `Machine` have the type of this one."""
     environment: Mapping[str, str]
     packages: Sequence[str] = ()
-    """The names of the folders in `local() / "Packages"`, where programs from the Microsoft Store keep their
-    files."""
+    """The names of folders in `local() / "Packages"`, where programs from the Microsoft Store keep files."""
 
     def variable(self, name: str) -> PurePath | None:
-        """Return the path in an environment variable. A relative one is ignored, as the XDG specification
-        requires."""
+        """Return the path in an environment variable; a relative one is ignored, as XDG requires."""
         path = type(self.home)(self.environment.get(name, ""))
         return path if path.is_absolute() else None
 
     def settings(self) -> PurePath:
-        """Return the directory that contains the settings directories of desktop programs; Electron calls it
-        `appData`."""
+        """Return the directory with the settings directories of desktop programs; Electron calls it `appData`."""
         if self.system == "windows":
             return self.variable("APPDATA") or self.home / "AppData" / "Roaming"
         if self.system == "macos":

@@ -58,8 +58,7 @@ def find_types(values: Iterable[Any]) -> set[str]:
 
 
 def decode_value(value: Any) -> Any:
-    """Return the SQLite value of a parameter, which is a plain JSON value or an object as in results. Raises
-    SqlError."""
+    """Return the SQLite value of a parameter, a plain JSON value or an object as in results. Raises SqlError."""
     if not isinstance(value, dict | list):
         return value
     match value:

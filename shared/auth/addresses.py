@@ -1,5 +1,4 @@
-"""Decides which addresses a URL may lead to that comes from the metadata of an authorization server or a protected
-resource.
+"""Decides which addresses a URL from the metadata of an authorization server or a protected resource may lead to.
 
 The author of such a document chooses URLs that this process then opens, from inside its network. So a document may
 only name URLs whose addresses are at least as public as its own: a document from the public web must not name an

@@ -18,8 +18,7 @@ ALGORITHMS = frozenset(
         *("EdDSA", "Ed25519", "Ed448"),
     }
 )
-"""Accepted signature algorithms. All are asymmetric: with a symmetric one, an attacker could sign with the issuer's
-public key."""
+"""Accepted signature algorithms. With a symmetric one, an attacker could sign with the issuer's public key."""
 MAX_TOKEN_LENGTH = 16 * 1024
 """Maximum length of a token, in characters."""
 
@@ -87,8 +86,7 @@ def verify(token: SignedToken, key: Key, algorithms: Collection[str]) -> None:
 
 
 def public_key(jwk: Any) -> Key | None:
-    """Return the public key in a JWK. None if it is not a public RSA, EC or OKP key for signatures, or is too
-    short."""
+    """Return the public key in a JWK. None if it is not a public RSA, EC or OKP key for signatures, or too short."""
     if not isinstance(jwk, dict):
         return None
     kinds: dict[str, type[RSAKey | ECKey | OKPKey]] = {"RSA": RSAKey, "EC": ECKey, "OKP": OKPKey}

@@ -68,8 +68,7 @@ class Rules:
 
     @property
     def narrowed_settings(self) -> dict[str, Any]:
-        """The settings of each principal with an entry (None: the general ones); empty if no principal has its
-        own."""
+        """The settings of each principal with an entry (None: the general ones); empty without such entries."""
         settings = {name: entitlement.settings for name, entitlement in self.principals.items()}
         return settings if any(settings.values()) else {}
 
@@ -151,8 +150,7 @@ class Policy:
         return entitlement is None or all(grants(ceiling, needed) for ceiling in entitlement.ceilings)
 
     def require(self, principal: Principal | None, needed: Collection[str]) -> None:
-        """Raise InsufficientScope, which names the scopes `needed`, if the token of `principal` does not grant
-        them."""
+        """Raise InsufficientScope, naming the scopes `needed`, if the token of `principal` does not grant them."""
         if principal is not None and principal.scopes is not None and not grants(principal.scopes, needed):
             raise InsufficientScope(needed)
 
@@ -187,8 +185,7 @@ def _normalize(uri: str) -> str:
 
 
 def parse_scopes(value: Any) -> frozenset[str]:
-    """Return the scopes in `value`: a string with scopes separated by spaces, or a list. Raises ValueError for an
-    invalid one."""
+    """Return the scopes in `value`: a string with scopes separated by spaces, or a list. Raises ValueError."""
     scopes = value.split() if isinstance(value, str) else value
     if not isinstance(scopes, list | tuple | set | frozenset) or not all(isinstance(item, str) for item in scopes):
         raise ValueError("must be a scope or a list of scopes")

@@ -25,8 +25,7 @@ class _KeyProofs:
     proofs: dict[bytes, float] = field(default_factory=dict)
     """The times at which the key's proofs were made, by shortened digests of their ids, in the order of arrival."""
     floor: float = 0.0
-    """Proofs made at or before this time are refused: the older ones are no longer stored, so they may have been
-    used."""
+    """Proofs made at or before this time are refused: they are no longer stored, so they may have been used."""
 
 
 class SeenProofs:

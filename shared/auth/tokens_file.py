@@ -32,8 +32,7 @@ log = logging.getLogger("shared.auth")
 CHECK_SECONDS = 1.0
 """Seconds between two checks whether the file has changed."""
 DELETED_SECONDS = 2.0
-"""Seconds for which the tokens of a deleted file stay valid: some editors delete a file before they write it
-again."""
+"""Seconds for which the tokens of a deleted file stay valid: some editors delete a file and write it again."""
 INVALID_SECONDS = 60.0
 """Seconds for which the last tokens stay valid if the file can't be read or is invalid."""
 _NAME = re.compile(r"[!-~]{1,128}")

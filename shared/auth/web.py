@@ -69,8 +69,7 @@ class Web:
         return await self._request("POST", url, referrer, data=data, headers=headers)
 
     async def post_json(self, url: str, document: Any, *, referrer: str | None = None) -> Answer:
-        """Send `document` as JSON by POST, and return the answer. Parameters and errors are otherwise those of
-        `get_json`."""
+        """Send `document` as JSON by POST, and return the answer. The rest is as in `get_json`."""
         return await self._request("POST", url, referrer, json=document)
 
     async def _request(

@@ -29,8 +29,7 @@ such param."""
 
 
 class Denied(McpError):
-    """Raised by the host if it does not allow an act. For an input request, the server receives the text of this
-    error."""
+    """Raised by the host if it does not allow an act. For an input request, the server receives its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +42,7 @@ class Act:
     name: str
     """The name of the tool or prompt on the server, or the URI to read; for an input request, its method."""
     arguments: Mapping[str, Any]
-    """The arguments of the tool or prompt; for an input request, all of its params. They are a copy: changes have no
-    effect."""
+    """The arguments of the tool or prompt; for an input request, all of its params. Changes have no effect."""
 
 
 Permit = Callable[[Act], Awaitable[None]]

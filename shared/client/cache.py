@@ -97,8 +97,7 @@ class ResponseCache:
         self._pending: set[PendingRequest] = set()
 
     def find(self, cache_key: CacheKey) -> CacheEntry | None:
-        """Return the cached result, fresh or stale: the client's own, or otherwise the public one; None if there is
-        none."""
+        """Return the cached result, fresh or stale: the client's own, or the public one; None if there is none."""
         stored_key = cache_key if cache_key in self._entries else cache_key.as_public()
         if stored_key not in self._entries:
             return None

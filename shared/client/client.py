@@ -104,8 +104,7 @@ class Client(TypedCalls, AsyncContext):
         return self._link.is_usable
 
     async def ended(self) -> None:
-        """Wait until requests can no longer be made, because the connection is lost for good or the client is
-        closed."""
+        """Wait until requests can't be made any more: the connection is lost for good, or the client is closed."""
         await self._link.ended()
 
     def _connect(self, transport: ClosableTransport, mode: str) -> Connection:

@@ -226,8 +226,7 @@ async def _open_older(
 
 
 def _allow_for_login(options: ClientOptions, auth: Credentials | None) -> ClientOptions:
-    """Return the options with enough time for a person to log in, because the login would be lost if the request
-    timed out."""
+    """Return the options with enough time for a person to log in: a login is lost if its request times out."""
     if not isinstance(auth, InteractiveCredentials) or not auth.may_wait_for_person:
         return options
     probe, opening = (max(LOGIN_SECONDS, limit or 0.0) for limit in (options.probe_seconds, options.opening_seconds))

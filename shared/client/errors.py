@@ -22,8 +22,7 @@ class InvalidAnswer(ConnectionError):
 
 
 class EndedAtProbe(ConnectionError):
-    """Raised if the server ended the connection when it received `server/discover`: it may know only the
-    handshake."""
+    """Raised if the server ended the connection when it received `server/discover`: it may need the handshake."""
 
 
 class Unreached(ConnectionError):
@@ -31,8 +30,7 @@ class Unreached(ConnectionError):
 
 
 class SessionLost(Unreached):
-    """Raised if the server has forgotten the session of a request (HTTP 404: 2025-11-25, Transports, Session
-    Management)."""
+    """Raised if the server has forgotten a session (HTTP 404: 2025-11-25, Transports, Session Management)."""
 
 
 _ERRORS_BY_CAUSE: dict[NoAnswerCause, type[OSError | AuthError]] = {

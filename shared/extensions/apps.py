@@ -51,13 +51,11 @@ Permission = Literal["camera", "microphone", "geolocation", "clipboardWrite"]
 
 @record
 class App:
-    """An app: one HTML page. Tools refer to it by its URI. Raises DeclarationError if the URI does not begin with
-    `ui://`."""
+    """An app: one HTML page. Tools refer to it by its URI. Raises DeclarationError for a URI that is not `ui://`."""
 
     uri: str
     page: Callable[[], str]
-    """A function that returns the page, a complete HTML document. It is called in a thread when a client first reads
-    the page."""
+    """A function that returns the page, a complete HTML document. It is called in a thread at the first read."""
     border: bool = True
     """True if the host should draw a border and a background around the page."""
     permissions: Sequence[Permission] = ()

@@ -24,8 +24,7 @@ from ..server.run import Run
 from ..server.running import Opening
 
 Narrow = Callable[[Any, Sequence[str]], Awaitable[Any]]
-"""A function that accepts the server's state and the URIs of a client's roots, and returns the state for that
-client."""
+"""A function from the server's state and the URIs of a client's roots to the state for that client."""
 
 # Methods whose handlers do not use the state of the server.
 _STATELESS_METHODS = {"tools/list", "resources/templates/list", "resources/unsubscribe", "prompts/list"}

@@ -92,8 +92,7 @@ class Skill:
     frontmatter: dict[str, Any]
     """The front matter of its SKILL.md, as JSON: the name, a description, and anything else."""
     files: Mapping[str, SkillFile]
-    """All files of the skill by their paths in it, with slashes. They include SKILL.md, and the files of nested
-    skills."""
+    """All files of the skill by their paths in it, with slashes. They include SKILL.md, and nested skills."""
 
     def __post_init__(self) -> None:
         if not _PATH.fullmatch(self.path):
@@ -191,8 +190,7 @@ class Skills:
         return skill
 
     async def children(self, context: Context[Any], uri: str) -> list[Resource]:
-        """Return the direct children of the directory `uri` of a skill. Raises ResourceNotFound if there is no such
-        directory."""
+        """Return the direct children of the directory `uri` of a skill. Raises ResourceNotFound if there is none."""
         for path in _enclosing_paths(uri):
             skill = await self.source.get(context, path)
             if skill is not None and (children := skill.children(uri)):

@@ -237,8 +237,7 @@ def set_limits(app: Server[Any], options: Options) -> None:
 
 
 class Failed(Exception):
-    """Raised if the program can't do its work now, although its settings are valid; the one-line message gives the
-    reason."""
+    """Raised if the program can't do its work now, although its settings are valid; the message is one line."""
 
 
 class _CannotStart(Exception):

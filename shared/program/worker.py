@@ -37,8 +37,7 @@ def has_workers(options: ReplicaOptions) -> bool:
 
 @cache
 def this_worker() -> Worker | None:
-    """Return this process as a worker; None if it is the only process of the program, or the parent of the
-    workers."""
+    """Return this process as a worker; None if it is the program's only process, or the parent of workers."""
     # Processes that a server starts must get neither the variable nor the descriptors.
     description = os.environ.pop(VARIABLE, None)
     if description is None:

@@ -234,8 +234,7 @@ class _Slot:
             await anyio.sleep(pause)
 
     async def replace(self) -> bool:
-        """Start another worker, and end the current one once the new one serves. Returns False if the new worker does
-        not serve."""
+        """Start another worker, and end the current one once the new one serves. Returns False if it does not."""
         worker = await self._parent.start(self._number)
         if worker is None:
             return False

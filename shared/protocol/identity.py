@@ -1,5 +1,4 @@
-"""The two sides of a session as requests see them: the `Identity` of the server, and the `Peer`, with its
-`Principal`."""
+"""The two sides of a session in requests: the `Identity` of the server, and the `Peer`, with its `Principal`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -96,8 +95,7 @@ class Identity:
     """Instructions for the model about the use of the server; hosts cut them off after 2 KiB."""
     capabilities: dict[str, Any] = field(default_factory=dict)
     audiences: Mapping[tuple[str, ...], Audience] = field(default_factory=dict)
-    """The peers to which a capability is declared, by the path of the capability. One without an entry is declared to
-    all peers."""
+    """The peers to which a capability is declared, by its path. One without an entry is declared to all peers."""
     log_level: LogLevel | None = "info"
     """The lowest level of log messages that a peer with a handshake receives before it sets a level; None for no log
     messages at all."""
@@ -151,8 +149,7 @@ class Peer:
     log_level: str | None = None
     """The lowest level of log messages to send, or None for no messages."""
     principal: Principal | None = None
-    """The authenticated sender, as identified by the transport; it owns the session, its subscriptions and its signed
-    states."""
+    """The authenticated sender, from the transport; it owns the session, its subscriptions and its signed states."""
     session: int | None = None
     """The number of its session, unique over all replicas; None without a session."""
 
@@ -171,14 +168,12 @@ class Peer:
 
     @property
     def has_handshake(self) -> bool:
-        """True if the peer uses a version with `initialize`, so that what it declared there applies to all its
-        requests."""
+        """True if the peer's version has `initialize`, so that what it declared there applies to all requests."""
         return not self.version.stateless
 
     @property
     def version_date(self) -> str:
-        """The date of its protocol version, for display. Code that depends on the version reads the other
-        properties."""
+        """The date of its protocol version, for display. Code reads the other properties."""
         return self.version.date
 
     @property

@@ -32,8 +32,7 @@ class Method:
     multi_round: bool = False
     """True if the method may be answered with `input_required` (2026-07-28, multi-round-trip requests)."""
     built_in: bool = False
-    """True if the session itself answers the method, because it concerns the protocol, not a feature of the
-    server."""
+    """True if the session itself answers the method: it concerns the protocol, not a feature of the server."""
     is_stream: bool = False
     """True if the request stays open until one side ends it. It does not count as a call in progress."""
     handler: str = ""

@@ -166,8 +166,7 @@ def shape_request(method: str, params: dict[str, Any], version: Version) -> dict
 
 
 def to_rpc_error(error: McpError, version: Version) -> RpcError:
-    """Return `error` as a JSON-RPC error of `version`. An unknown exception becomes an internal error without
-    details."""
+    """Return `error` as a JSON-RPC error of `version`. Other exceptions become internal errors without details."""
     match error:
         case RpcError():
             return error

@@ -19,8 +19,7 @@ class Version:
     batching: bool = False
     """True if a peer may send arrays of messages (2025-03-26, Basic Protocol, Batching)."""
     argument_errors_are_results: bool = True
-    """True if the answer to arguments that violate a tool's schema is a result with `isError` (SEP-1303), not
-    -32602."""
+    """True if arguments that violate a tool's schema are answered with `isError` (SEP-1303), not -32602."""
     output_schemas: bool = True
     """True if a tool may describe its results in `outputSchema`."""
     priming_events: bool = False

@@ -29,8 +29,7 @@ class Completions:
         self._completers.update(other.all())
 
     def all(self) -> dict[tuple[str, str, str], Completer]:
-        """Return all completers, by the kind ("prompt" or "resource"), the name and the argument that they
-        complete."""
+        """Return all completers, by the kind ("prompt" or "resource"), the name and the argument completed."""
         return dict(self._completers)
 
     def add(self, kind: str, name: str, argument: str, completer: Completer) -> None:
@@ -52,7 +51,6 @@ class Completions:
 
 
 def completion(values: Sequence[str], total: int) -> dict[str, Any]:
-    """Return a result of `completion/complete` with the first of these `values`; `total` is the number of all
-    values."""
+    """Return a result of `completion/complete` with the first of these `values`; `total` is the number of all."""
     first_values = list(values[:MAX_VALUES])
     return {"completion": {"values": first_values, "total": total, "hasMore": total > len(first_values)}}

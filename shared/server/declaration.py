@@ -145,8 +145,7 @@ class Declaration(Features[State]):
         return hook
 
     def on_unsubscribe(self, hook: F) -> F:
-        """Declare the function that is called with the run and a key when the last subscription to that key has
-        ended."""
+        """Declare the function that is called with the run and a key when the last subscription to it has ended."""
         self._require_first(hook, "@on_unsubscribe", self.unsubscribe)
         require_coroutine(hook, "@on_unsubscribe")
         self.unsubscribe = hook
@@ -199,8 +198,7 @@ class Declaration(Features[State]):
             )
 
     def _require_first(self, function: Any, decorator: str, first: Any) -> None:
-        """Raise DeclarationError if the server has been opened, or already has `first` as the function for
-        `decorator`."""
+        """Raise DeclarationError if the server was opened, or already has `first` as the function for `decorator`."""
         self.require_changeable()
         if first is not None:
             name = getattr(first, "__name__", type(first).__name__)

@@ -29,8 +29,7 @@ Lifespan = Callable[[AnyRun], AbstractAsyncContextManager[object]]
 """A context manager that opens what the extension needs for one run, before the first peer connects, and closes it
 when the run ends. Calls may still be in progress then, and must cope with that."""
 Follow = Callable[[], Coroutine[Any, Any, None]]
-"""A function that sends events to a stream of `subscriptions/listen`, until it is cancelled or there can be no more
-events."""
+"""A function that sends events to a stream of `subscriptions/listen`, until it is cancelled or no more can come."""
 ListenHandler = Callable[
     [AnyRun, Context[Any], SubscriptionFilter], Awaitable[tuple[Mapping[str, object], Follow] | None]
 ]
@@ -42,8 +41,7 @@ AroundAtOnce = Callable[[Method, AtOnce], AtOnce]
 it must have had all effects of the one from `Around`; if it returns None, it must have had none."""
 
 Scopes = Callable[[AnyRun], tuple[Sequence[str], Sequence[str]]]
-"""A function that returns all OAuth scopes that calls of a server may need, and those that a client should request
-first."""
+"""A function that returns all OAuth scopes that calls of a server may need, and those to request first."""
 
 
 @record

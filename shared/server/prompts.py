@@ -83,8 +83,7 @@ class PromptSourceAtOnce(PromptSource, Protocol):
 
 
 class RegisteredPrompt:
-    """A declared prompt. Its arguments arrive as strings, and are converted to the types of the function's
-    parameters."""
+    """A declared prompt. Its arguments, which arrive as strings, are converted to the types of the parameters."""
 
     def __init__(self, function: Callable[..., Any], options: PromptOptions) -> None:
         self.function = Function(function, "prompt", Context)
@@ -214,8 +213,7 @@ class Prompts:
     def suggest_at_once(
         self, context: Context[Any], name: str, argument: CompletionArgument
     ) -> tuple[Sequence[str], int] | None:
-        """Return the source's values for an argument, and their total number, if it has them at once; otherwise
-        None."""
+        """Return the source's values for an argument, and their number, if it has them at once; otherwise None."""
         if self._source_at_once is None or name in self._prompts:
             return None
         return self._source_at_once.complete_at_once(context, name, argument)

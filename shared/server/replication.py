@@ -1,5 +1,4 @@
-"""`Replication`: what one run of a server shares with the other replicas, which are runs of the same server in other
-processes.
+"""`Replication`: what one run of a server shares with its replicas, runs of the same server in other processes.
 
 The operator may give principals their own settings. A separate run then serves them, which is a part of the main run,
 the one that was opened with the stores. To the other replicas, all parts are one replica; a change contains the name
@@ -74,8 +73,7 @@ class Replication:
 
 
 class _PartBlobs:
-    """The `Blobs` of one part. Parts do not see each other's data, because they may have different settings, such as
-    credentials."""
+    """The `Blobs` of one part, which no other part sees: they may have different settings, such as credentials."""
 
     def __init__(self, part: Replication, blobs: Blobs) -> None:
         self._part = part

@@ -93,8 +93,7 @@ class RegisteredResource:
 
     @cached_property
     def entry(self) -> Resource | ResourceTemplate:
-        """The entry for `resources/list` or `resources/templates/list`. Raises ValidationError for invalid
-        options."""
+        """The entry for `resources/list` or `resources/templates/list`. Raises ValidationError."""
         if self.is_template:
             return ResourceTemplate(uri_template=self.uri, **self._entry_fields)
         return Resource(uri=self.uri, **self._entry_fields)
@@ -114,8 +113,7 @@ class RegisteredResource:
         return {"contents": [self._to_contents(uri, item) for item in values]}
 
     def read_at_once(self, context: Context[Any], uri: str, variables: dict[str, str]) -> dict[str, Any] | None:
-        """Return the same as `read` if that is possible at once, otherwise None. Raises the exceptions of the
-        function."""
+        """Return the same as `read` if possible at once, otherwise None. Raises the exceptions of the function."""
         if self._at_once is None:
             return None
         value = self._at_once(**self.function.bind_text(variables, context))

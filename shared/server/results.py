@@ -43,8 +43,7 @@ class Data(Generic[Value]):
 
 @record
 class Text:
-    """Text as the payload, with the `_meta` of the result, which the client program reads, and the model does not
-    see."""
+    """Text as the payload, with the `_meta` of the result, which the client program reads, not the model."""
 
     text: str
     meta: Meta
@@ -126,8 +125,7 @@ def content_of(value: Any) -> list[dict[str, Any]]:
 
 
 def _any_to_content(value: Any) -> list[dict[str, Any]]:
-    """Return the content blocks of a value whose declared type is `Any` or contains it. Data becomes text, as
-    JSON."""
+    """Return the content blocks of a value whose declared type is or contains `Any`. Data becomes JSON text."""
     if isinstance(value, list | tuple) and any(isinstance(item, Wire) for item in value):
         return [block for item in value for block in _any_to_content(item)]
     try:
@@ -137,8 +135,7 @@ def _any_to_content(value: Any) -> list[dict[str, Any]]:
 
 
 def limit_size(result: dict[str, Any], limit: int) -> dict[str, Any]:
-    """Return the `result` of a tool together with its JSON. Raises ToolError if the JSON has more than `limit`
-    bytes."""
+    """Return the `result` of a tool together with its JSON. Raises ToolError if that has more than `limit` bytes."""
     prepared = Prepared(result)
     size = len(prepared.json)
     if size > limit:
@@ -149,8 +146,7 @@ def limit_size(result: dict[str, Any], limit: int) -> dict[str, Any]:
 
 
 def add_view(result: dict[str, Any], view: Mapping[str, Any], limit: int) -> dict[str, Any]:
-    """Return the `result` of a tool with `view` in its `_meta` if it then has at most `limit` bytes; otherwise
-    unchanged."""
+    """Return the `result` of a tool, with `view` in its `_meta` if it then has at most `limit` bytes."""
     size = len(json_of(view))
     # The app is optional, so its data is left out rather than the result.
     if size > MAX_VIEW or size + len(json_of(result)) > limit:

@@ -38,14 +38,12 @@ if TYPE_CHECKING:
 
 
 class Reopen(Protocol):
-    """A function that opens the server of a run a second time, with other settings but the same limits and
-    extensions."""
+    """A function that opens the server of a run again, with other settings but the same limits and extensions."""
 
     def __call__(
         self, settings: BaseModel, stores: "Stores | None", *, without: str
     ) -> "AbstractAsyncContextManager[Run[Any]]":
-        """Return a context manager that opens the second run for its block, without the extension called
-        `without`."""
+        """Return a context manager that opens the run for its block, without the extension called `without`."""
 
 
 class Run(Generic[State]):
@@ -110,8 +108,7 @@ class Run(Generic[State]):
 
     @cached_property
     def handlers(self) -> dict[str, Handler]:
-        """The handler of each method, wrapped by the extensions. It is computed once, when the first peer
-        connects."""
+        """The handler of each method, wrapped by the extensions. Computed once, when the first peer connects."""
         layers = self._layers
         return {name: layers[name][-1][1] if layers[name] else own for name, own in self.features.handlers.items()}
 

@@ -171,6 +171,5 @@ class Opening:
         self._run.hooks.is_reachable = is_reachable
 
     def extend(self, extension: Extension[Any]) -> None:
-        """Add `extension` to this run, which is possible until the lifespan yields. Raises DeclarationError for
-        duplicates."""
+        """Add `extension` to this run, which is possible until the lifespan yields. Raises DeclarationError."""
         _extend(self._run, extension)

@@ -41,8 +41,7 @@ class ToolOptions:
     icons: list[Icon] | None = None
     meta: Meta | None = None
     task: TaskSupport | None = None
-    """Whether the tool may run as a task ("optional"), or runs only as a task ("required"). None means that it
-    can't."""
+    """Whether the tool may run as a task ("optional"), or only as a task ("required"). None means that it can't."""
     scopes: Collection[str] | None = None
     """The OAuth scopes that a token needs for a call; None for the server's scope for reading or writing."""
     input_schema: dict[str, Any] | None = None

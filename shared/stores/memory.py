@@ -61,8 +61,7 @@ class Stores:
 
     @asynccontextmanager
     async def join(self) -> AsyncIterator["MemoryReplica"]:
-        """Make the caller a replica for the duration of the block. At its end, the other replicas take over the work
-        of this one."""
+        """Make the caller a replica for the duration of the block. At its end, other replicas take over its work."""
         replica = self.replica()
         try:
             yield replica
@@ -203,8 +202,7 @@ class MemorySessions:
         return None if session is None or session.claims is None else session.claims.get(request_id)
 
     async def update(self, id: str, before: Snapshot, after: Snapshot) -> None:
-        """Store that the state of a session has changed from `before` to `after`, merged with changes by other
-        replicas."""
+        """Store that a session's state has changed from `before` to `after`, merged with changes by others."""
         session = self._sessions.get(id)
         if session is not None:
             merged = merge(session.record.snapshot, before, after)

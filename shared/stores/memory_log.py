@@ -1,5 +1,4 @@
-"""The streams of sessions in the memory of one process, stored so that a client can reconnect to receive missed
-messages.
+"""The streams of sessions in the memory of one process, so that a client can reconnect to receive missed messages.
 
 Messages are numbered. The id of an event consists of the stream's name and the number of the message, so that
 `Last-Event-ID` shows where to resume. Names are random, so that an event id of another session is useless.
@@ -194,8 +193,7 @@ class MemoryStream:
         return self._messages[0] if self.answered and self._last == 1 and not self.name else None
 
     def has(self, number: int) -> bool:
-        """Return True if there has been a message with this number. 0, the position before the first message, counts
-        too."""
+        """Return True if there has been a message with this number, or it is 0, the position before the first."""
         return 0 <= number <= self._last
 
     def has_all_after(self, number: int) -> bool:
@@ -217,8 +215,7 @@ class MemoryStream:
         return False
 
     def drop_oldest(self) -> bool:
-        """Delete the oldest message and return True; return False if there is none, or if a reader still has to take
-        it."""
+        """Delete the oldest message and return True; False if there is none, or a reader still has to take it."""
         if not self._messages or (self.reader is not None and self._dropped >= self._sent):
             return False
         self._count(-len(self._messages.pop(0)) - _OVERHEAD_BYTES)
@@ -296,8 +293,7 @@ class MemoryEvents(TakenMessages):
         self.log.stored_bytes += size
 
     def make_room(self) -> None:
-        """Delete the oldest messages of the oldest streams until the limits of this session and of all sessions
-        hold."""
+        """Delete the oldest messages of the oldest streams until the limits of this and of all sessions hold."""
         for stream in list((self._shown or {}).values()) if self._is_full else ():
             while self._is_full and stream.drop_oldest():
                 pass

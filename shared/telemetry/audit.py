@@ -143,8 +143,7 @@ class Audit:
     def log_request(
         self, server: str, method: str, path: str, principal: Principal | None, status: int = 200
     ) -> None:
-        """Log an HTTP request without a message of the protocol: for a stream, the end of a session, or a web
-        page."""
+        """Log an HTTP request without a protocol message: for a stream, the end of a session, or a web page."""
         outcome = {"outcome": "ok"} if status < _MIN_ERROR else {"outcome": "refused", "status": status}
         self.write(
             line_of({**client_fields(principal), "server": server, "method": method, "path": path[:500], **outcome})

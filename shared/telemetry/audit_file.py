@@ -28,13 +28,11 @@ _CHECK_SECONDS = 0.001
 """Seconds between two checks that the file is still at its path. That is short enough: a program that compresses
 moved files does not start that soon."""
 _WRITING_SECONDS = 0.02
-"""Seconds after which an incomplete last line, if it has not changed, is considered the rest of a process that
-died."""
+"""Seconds after which an unchanged incomplete last line is considered the rest of a process that died."""
 
 
 class AuditFile:
-    """The open file. Creating this raises OSError if it can't be opened, and ValueError if it is not a regular
-    file."""
+    """The open file. Creating this raises OSError if it can't be opened, ValueError if it is not a regular file."""
 
     def __init__(
         self,

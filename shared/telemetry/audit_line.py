@@ -80,8 +80,7 @@ def request_fields(
 
 
 def arguments_field(arguments: dict[str, Any]) -> tuple[str, bool]:
-    """Return the field for the arguments without their secrets, as JSON, and True if it was too large to be
-    complete."""
+    """Return the field for the arguments without their secrets, as JSON, and True if it was too large."""
     hidden = {"taskId", "requestState"} & arguments.keys()
     values = {name: "[redacted]" if name in hidden else value for name, value in arguments.items()}
     redaction = Redaction()

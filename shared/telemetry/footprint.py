@@ -29,8 +29,7 @@ from anyio import to_thread
 OBJECTS_BETWEEN_COLLECTIONS = 20_000
 """The collector runs when this many more objects have been created than freed: about 2 MB."""
 BYTES_BETWEEN_COLLECTIONS = 64 * 1_048_576
-"""The collector also runs when messages of this many bytes have been received or sent, however few objects that
-were."""
+"""The collector also runs when messages of this many bytes have been received or sent, in however few objects."""
 
 FREE_LIST_LENGTH = 256
 """More freed objects of one kind than asyncio (255) or uvloop (250) keep for reuse."""
@@ -94,8 +93,7 @@ def share_one_arena() -> None:
 
 
 async def watch_memory(used: asyncio.Event) -> None:
-    """A second after each time that `used` is set, check whether the process has grown, and if so return free memory
-    to the system.
+    """A second after `used` is set, check whether the process has grown, and if so return free memory to the system.
 
     Runs until it is cancelled; ends at once on a system where memory can't be returned.
     """

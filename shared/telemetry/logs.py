@@ -18,8 +18,7 @@ from pydantic_core import to_json
 from ..tracing.trace_context import current
 
 server_name: ContextVar[str | None] = ContextVar("server_name", default=None)
-"""The name of the server to which the current task belongs, for log lines; None if the process has only one
-server."""
+"""The name of the server to which the current task belongs, for log lines; None if there is only one."""
 
 MAX_WAITING = 10_000
 """Maximum number of lines that wait while stderr is blocked."""

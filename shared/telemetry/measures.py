@@ -17,8 +17,7 @@ DURATION = ("mcp.request.duration", "Time from a request to its answer.")
 
 _LIMITS = ("attempts", "bytes", "calls", "rate", "sessions")
 _STATES = tuple(phase.value for phase in Phase if phase is not Phase.DEGRADED)
-"""All phases except "degraded": only a readiness check finds that out, and reading the values does not cause a
-check."""
+"""All phases except "degraded", which only a readiness check finds out; reading the values does not cause one."""
 
 Samples = Iterable[tuple[tuple[str, ...], float]]
 """Pairs of the values of the labels, and the measured value."""

@@ -1,5 +1,4 @@
-"""Merges the figures of servers that several processes serve, and converts figures to JSON, in which processes
-exchange them.
+"""Merges the figures of servers that several processes serve, and converts them to JSON, for their exchange.
 
 Counts, sessions, streams and subscriptions are added up. A server is up if it is up in all processes, and its store
 is up if all of them can reach it.

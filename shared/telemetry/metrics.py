@@ -17,8 +17,7 @@ from ..protocol.wire.jsonrpc import Batch, Failure, Message, Request, RequestId,
 from ..server.run import Run
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-"""The upper bounds, in seconds, of the buckets in the histogram of latencies. There is one more bucket, without a
-bound."""
+"""The upper bounds, in seconds, of the buckets in the histogram of latencies. One more bucket has no bound."""
 OTHER = "other"
 """The label of all methods or tools that have no label of their own."""
 MAX_LISTED_TOOLS = 1_000
@@ -119,8 +118,7 @@ class Metrics:
         return self._get_series(self._methods, method if is_known else OTHER)
 
     def learn_tools(self, series: Series, answer: Response) -> None:
-        """If `series` is that of `tools/list`, store the tools in `answer`, so that their calls are counted by
-        name."""
+        """If `series` is that of `tools/list`, store the tools in `answer`: their calls are counted by name."""
         for name, _ in named_tools(answer.result) if series is self._methods.get(_LIST) else ():
             if len(self._listed) < MAX_LISTED_TOOLS:
                 self._listed.add(name)

@@ -178,8 +178,7 @@ def _parent_context(outer: TraceContext | None) -> ambient.Context:
 
 
 def _error_type(error: BaseException) -> str:
-    """Return the value of the attribute `error.type`: "cancelled", the code of the error, or the name of its
-    class."""
+    """Return the attribute `error.type`: "cancelled", the code of the error, or the name of its class."""
     if isinstance(error, CancelledError):
         return "cancelled"
     code = getattr(error, "code", None)

@@ -41,8 +41,7 @@ class SupervisedServer:
     def __init__(
         self, name: str, open: Callable[[], AbstractAsyncContextManager[Run[Any]]], *, alone: bool = False
     ) -> None:
-        """`open` opens the server. Log lines contain its name, unless it is the only server in the process
-        (`alone`)."""
+        """`open` opens the server. Log lines contain its name, unless it is `alone` in the process."""
         self.name = name
         self.running: Run[Any] | None = None
         """The run of the server while it is open; else None."""

@@ -1,2 +1,1 @@
-"""Tracing that is independent of any collector: the trace to which the current work belongs, and spans for its
-parts."""
+"""Tracing, independent of any collector: the trace to which the current work belongs, and spans for its parts."""

@@ -36,8 +36,7 @@ class Tracer(Protocol):
     """A collector of spans."""
 
     def __call__(self, name: str, attributes: Attributes, kind: Kind) -> AbstractContextManager[Span]:
-        """Return a context manager for a span within the current one. During its block, the new span is the current
-        one."""
+        """Return a context manager for a span within the current one. During its block, the new span is current."""
 
 
 class _NoSpan:
@@ -56,8 +55,7 @@ class _NoSpan:
 NO_SPAN: AbstractContextManager[Span] = nullcontext(_NoSpan())
 """The span that is used if there is no collector."""
 tracer: Tracer | None = None
-"""The collector of the spans of this process, if any. Callers on the hot path check it before they compute
-attributes."""
+"""The collector of the spans of this process, if any. The hot path checks it before it computes attributes."""
 
 
 def span(name: str, attributes: Attributes, kind: Kind = "internal") -> AbstractContextManager[Span]:

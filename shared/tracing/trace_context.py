@@ -17,8 +17,7 @@ _PARENT = (
     r"-(?P<flags>[0-9a-f]{2})(?P<more>-[!-~]*)?"
 )
 _STATE = r"[ -~\t]{1,2048}"
-"""A `tracestate`. The recommendation requires that at least 512 characters are passed on; longer values than this are
-dropped."""
+"""A `tracestate`. The recommendation requires at least 512 characters to be passed on; longer values are dropped."""
 
 
 class TraceContext(NamedTuple):

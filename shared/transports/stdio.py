@@ -259,8 +259,7 @@ class _Input(_Descriptor):
         arrival.set_result(messages)
 
     def _decode_step(self, arrival: "asyncio.Future[Sequence[Message]]", steps: Steps[list[Message]]) -> None:
-        """Decode the next part of a large message, and continue in the next turn of the event loop until it is
-        complete."""
+        """Decode the next part of a large message, and continue in the next turn of the event loop until the end."""
         try:
             next(steps)
         except StopIteration as end:

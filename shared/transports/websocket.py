@@ -122,8 +122,7 @@ def _as_http(url: str) -> str:
 
 
 def _join_headers(headers: Headers) -> Headers:
-    """Join the values of each repeated header (RFC 9110, section 5.3), because `items` raises an error for repeated
-    headers."""
+    """Join the values of each repeated header (RFC 9110, section 5.3), for which `items` raises an error."""
     joined: dict[str, str] = {}
     for name, value in headers.raw_items():
         key = name.lower()

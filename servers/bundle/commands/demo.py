@@ -1,5 +1,4 @@
-"""`mcp-server-bundle demo`: does some work on real files with each server, which is started as a desktop host would
-do it.
+"""`mcp-server-bundle demo`: does some work on real files with each server, started as desktop hosts do it.
 
 It needs neither Node nor a network. Everything happens in a temporary directory, which is deleted at the end.
 """

@@ -28,8 +28,7 @@ ToolDefinitions = Sequence[dict[str, Any]]
 
 
 def main(argv: Sequence[str]) -> int:
-    """Print the changes, and accept them if requested; return the exit code, which is 1 if a tool is still
-    withheld."""
+    """Print the changes, and accept them if requested; return the exit code: 1 if a tool is still withheld."""
     parser = CommandParser(
         "pin",
         "Compare the tools of a third-party server with their pins, and show the changes. "
@@ -68,8 +67,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _report(args: Namespace, third_party: ThirdPartyServer, pins: Pins, tools: ToolDefinitions) -> int:
-    """Print the comparison, accept tools if requested, and return the exit code. Raises Misuse for an unknown
-    tool."""
+    """Print the comparison, accept tools if requested; return the exit code. Raises Misuse for an unknown tool."""
     current = {tool["name"]: tool for tool in tools}
     named = list(args.accept or ())
     for name in named:

@@ -39,8 +39,7 @@ class DemoOutput(NamedTuple):
         return await self._call(client, tool, arguments, expect_refusal=False)
 
     async def expect_refusal(self, client: Client, tool: str, **arguments: Any) -> list[str]:
-        """Call a tool that must refuse, and return the lines with the reason. Raises RuntimeError if it did not
-        refuse."""
+        """Call a tool that must refuse, and return the lines with the reason. Raises RuntimeError if it did not."""
         return await self._call(client, tool, arguments, expect_refusal=True)
 
     async def _call(self, client: Client, tool: str, arguments: dict[str, Any], *, expect_refusal: bool) -> list[str]:

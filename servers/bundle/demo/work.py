@@ -66,16 +66,14 @@ class ServerDemo:
     is_excluded_from_join = False
     """True if the server is not part of the joined servers, because another one has tools with the same names."""
     required_variable: str | None = None
-    """The environment variable with the address of the user's own database. If it is not set, this demo is
-    skipped."""
+    """The environment variable with the address of the user's own database. Without it, this demo is skipped."""
 
     def arguments(self, folder: Path) -> list[str]:
         """Prepare `folder`; return the arguments that start the server on it."""
         raise NotImplementedError
 
     def settings(self, folder: Path) -> dict[str, Any]:
-        """Return the same arguments, for a folder that is prepared already, as settings in a configuration of several
-        servers."""
+        """Return the same arguments, for a prepared folder, as settings in a configuration of several servers."""
         raise NotImplementedError
 
     async def work(self, client: Client, folder: Path, output: DemoOutput) -> None:

@@ -158,8 +158,7 @@ async def _check_third_party(
 
 
 def _pin_finding(pins: Pins, comparison: Comparison, see: str, where: str) -> Finding:
-    """Return the finding about the pins of a server. `see` is the command that shows which definitions have
-    changed."""
+    """Return the finding about the pins of a server. `see` is the command that shows the changes."""
     if pins.is_new:
         return fine(
             where, "its tools are not pinned yet: they will be pinned when a client first connects to `serve`"

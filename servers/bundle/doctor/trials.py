@@ -99,8 +99,7 @@ class _CountingTransport:
 
 
 async def try_server(start: StartCommand, mode: str, time_limit: float) -> Attempt:
-    """Start the server, open a session, list the tools, and stop the server. It has `time_limit` seconds to
-    answer."""
+    """Start the server, open a session, list the tools, and stop it. It has `time_limit` seconds to answer."""
     try:
         process = start_process(start.command, env=start.env, cwd=start.directory, stderr="keep")
         async with process as child:
@@ -193,8 +192,7 @@ def judge_version(tried: TriedServer, attempt: Attempt) -> Iterator[Finding]:
 
 
 def mask(text: str, secrets: Sequence[str]) -> str:
-    """Return `text` with `***` instead of each secret. The longest are replaced first, since one may contain
-    another."""
+    """Return `text` with `***` instead of each secret. The longest come first: one may contain another."""
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= _MIN_SECRET:
             text = text.replace(secret, "***")

@@ -31,8 +31,7 @@ class Package(NamedTuple):
 
 
 def package_of(entry: Entry) -> Package:
-    """Return the package that has the console script of the server. Raises ValueError if the script is not
-    installed."""
+    """Return the package that has the console script of the server. Raises ValueError if it is missing."""
     if entry.script is None:
         raise ValueError(f"{entry.name}: the catalog has no script for it, and exports need one to find its package")
     script = next(iter(entry_points(group="console_scripts", name=entry.script)), None)

@@ -137,8 +137,7 @@ def sources_of(entry: Entry, package: Package, catalog: Catalog) -> dict[str, by
 
 
 def _imported_files(folder: Path, entry: Entry, roots: Sequence[tuple[Path, Path]]) -> Iterator[Path]:
-    """Yield the files of those modules and packages in `folder` that one of the sources imports by their full
-    names."""
+    """Yield the files of the modules and packages in `folder` that a source imports by their full names."""
     above = re.escape(entry.module.rpartition(".")[0])
     texts = [path.read_bytes() for _, path in roots if path.suffix == ".py"]
     for path in (*folder.glob("*.py"), *(init.parent for init in folder.glob("*/__init__.py"))):

@@ -61,8 +61,7 @@ class Client(NamedTuple):
 
 
 def _claude_desktop_file(machine: Machine) -> PurePath:
-    """Return the user's file. The version from the Microsoft Store has a folder of its own instead of the common
-    one."""
+    """Return the user's file. The version from the Microsoft Store has a folder of its own."""
     package = next((name for name in machine.packages if name.startswith("Claude_")), None)
     settings = machine.settings()
     if package is not None:

@@ -62,8 +62,7 @@ def project_entries(client: Client, path: Path, project: Path) -> dict[str, Any]
 
 
 def parse_entry(client: Client, name: str, entry: Any) -> ConfiguredServer | None:
-    """Return the entry as a record. None if it only contains settings for a server that an extension of the client
-    provides.
+    """Return the entry as a record. None if it only has settings for a server of an extension of the client.
 
     Raises ValueError, which names the server and the field, for an entry that the client could not use.
     """
@@ -107,8 +106,7 @@ def build_entry(client: Client, server: ConfiguredServer) -> dict[str, Any]:
 
 
 def read_bytes(path: Path) -> bytes | None:
-    """Return the content of a file; None if it does not exist. Raises ValueError if it can't be read, or is too
-    large."""
+    """Return the content of a file; None if it does not exist. Raises ValueError if it is unreadable or too large."""
     try:
         # Don't open a pipe, since that would block.
         if path.exists() and not path.is_file():
@@ -125,8 +123,7 @@ def read_bytes(path: Path) -> bytes | None:
 
 
 def servers_member(text: bytes, client: Client) -> jsonc.Member | None:
-    """Return the member of the JSON object in `text` that contains the client's servers; None if there is no such
-    member.
+    """Return the member of the JSON object in `text` that contains the client's servers; None if there is none.
 
     Raises ValueError, with line and column if possible, for a file that the client does not accept, and for duplicate
     keys, since it is unknown which one the client would use.
@@ -161,8 +158,7 @@ def _mapping(entry: dict[str, Any], key: str, name: str) -> dict[str, str]:
 
 
 def write_snippet(client: Client, servers: Sequence[ConfiguredServer], ascii_only: bool = False) -> str:
-    """Return text that the user can paste into the client's file in order to add `servers`, without a newline at its
-    end.
+    """Return text that the user can paste into the client's file to add `servers`, without a newline at its end.
 
     With `ascii_only`, other characters are escaped. Raises ValueError for a server that the client can't use.
     """

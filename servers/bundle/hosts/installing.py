@@ -1,5 +1,4 @@
-"""Adds a server to the file of a client, or removes it. The change is first computed, so that it can be shown, and
-then applied.
+"""Adds a server to the file of a client, or removes it. A change is first computed, to be shown, and then applied.
 
 A receipt records what was added to a file, so that exactly that can be removed later. Receipts are stored in the
 user's state directory, as are backups of the changed files. They do not contain the entries, which may contain
@@ -25,8 +24,7 @@ _EDITS = {"json": json_edits, "jsonc": json_edits, "toml": toml_edits}
 
 
 class Record(NamedTuple):
-    """The additions to one file: the receipts of its entries, by name and in order, and whether the file itself is
-    new."""
+    """The additions to one file: the receipts of its entries, by name and in order, and whether the file is new."""
 
     entries: Mapping[str, Receipt] = {}
     made_file: bool = False
@@ -108,8 +106,7 @@ class Change(NamedTuple):
         return self.before == self.after
 
     def apply(self) -> Path | None:
-        """Make the change. Return the path of the backup; None if there was no file before. Raises ValueError if that
-        fails."""
+        """Make the change. Return the path of the backup; None if there was no file before. Raises ValueError."""
         path, record, backup = self.target.path, self.record, None
         receipts = Receipts(self.target.machine)
         self._check()

@@ -21,8 +21,7 @@ class Receipt(NamedTuple):
     digest: str
     """The digest of the value of the entry, which does not depend on its formatting."""
     created: Literal["entry", "key", "document"] = "entry"
-    """The outermost element that was created for the entry: itself, the key for all servers, or the whole
-    document."""
+    """The outermost element created for the entry: itself, the key for all servers, or the whole document."""
     comma: bool = False
     """True if a comma was inserted after the previous member."""
     before: str = ""
@@ -60,8 +59,7 @@ class _Slot(NamedTuple):
 def insert_entry(
     text: bytes, client: Client, name: str, entry: dict[str, Any], previous: Receipt | None = None
 ) -> Edit:
-    """Insert an entry into the text of a client's file, or replace the one with that name, whose receipt is
-    `previous`.
+    """Insert an entry into the text of a client's file, or replace that whose receipt is `previous`.
 
     Raises ValueError, with line and column if possible, for a file that the client can't read.
     """
@@ -200,8 +198,7 @@ def digest_of(entry: Any) -> str:
 
 
 def _slot(text: bytes, container: Element, style: Style) -> _Slot:
-    """Return where a new last member of `container` is inserted: after the last member, and after comments on the
-    same line."""
+    """Return where a new last member of `container` is inserted: after the last member, and comments on its line."""
     parts = list(container.parts())
     pairs = [index for index, part in enumerate(parts) if part.kind == "pair"]
     last = pairs[-1] if pairs else 0

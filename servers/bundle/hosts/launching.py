@@ -18,8 +18,7 @@ _UV_VARIABLES = (
 
 
 def launch_command(entry: Entry, arguments: Sequence[str] = ()) -> list[str]:
-    """Return the absolute path of the program, and its arguments. The command still works after uv's cache was
-    emptied.
+    """Return the absolute path of the program, and its arguments. It works after uv's cache was emptied.
 
     If uvx runs this copy of the bundle, it is in that cache. Then the command runs uvx with the same specification of
     the package. Raises ValueError if the specification is unknown, or if uv is missing.

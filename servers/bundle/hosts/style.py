@@ -46,8 +46,7 @@ DEFAULT = Style(b"\n", b"  ", b"  ", b", ", b": ")
 
 
 def style_of(text: bytes, container: Element, outer: Style | None = None) -> Style:
-    """Return the style of the members of the object `container`. `outer` is the style of the enclosing object, if
-    any."""
+    """Return the style of the members of the object `container`. `outer` is that of the enclosing object, if any."""
     members = container.members()
     if not members:
         return (

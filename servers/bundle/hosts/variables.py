@@ -58,8 +58,7 @@ class Variables:
         return _NAMED.sub(expand, text)
 
     def value(self, name: str, default: str | None = None) -> str:
-        """Return the value of the environment variable `name`, or `default`. Raises ValueError if there is
-        neither."""
+        """Return the value of the environment variable `name`, or `default`. Raises ValueError for neither."""
         # As in a shell, the default in `${NAME:-default}` also replaces an empty value.
         value = self._environment.get(name) or default
         if value is None:

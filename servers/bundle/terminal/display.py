@@ -58,8 +58,7 @@ def pieces_of_contents(contents: Any) -> list[Piece]:
 
 
 def show(pieces: Sequence[Piece], *, as_error: bool = False) -> None:
-    """Print the parts, each on a new line, to stdout or, with `as_error`, to stderr. Binary data is only
-    described."""
+    """Print the parts, each on a new line, to stdout or, `as_error`, to stderr. Binary data is only described."""
     for piece in pieces:
         text = piece.shown
         write_text(text if text.endswith("\n") or not text else f"{text}\n", sys.stderr if as_error else sys.stdout)
@@ -127,8 +126,7 @@ def write_json(value: Any) -> None:
 
 
 def records_of(value: Any) -> list[dict[str, Any]]:
-    """Return the JSON objects in a list of the server. Other items are ignored; anything else counts as an empty
-    list."""
+    """Return the JSON objects in a list of the server. Other items are ignored; other values are empty lists."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 

@@ -133,8 +133,7 @@ def _hint(parameter: Parameter, many: Parameter | None) -> str:
 
 
 def _choose(parameter: Parameter, text: str) -> Any:
-    """Return the choice whose number or title is `text`, or else the value of `text` for the parameter. Raises
-    Misuse."""
+    """Return the choice whose number or title is `text`, or the value of `text` for the parameter. Raises Misuse."""
     if text.isdecimal() and 1 <= int(text) <= len(parameter.titles):
         return parameter.choices[int(text) - 1]
     if text in parameter.titles:
@@ -145,8 +144,7 @@ def _choose(parameter: Parameter, text: str) -> Any:
 
 
 def _check(parameter: Parameter, value: Any) -> Any:
-    """Return the value if it is valid, since an invalid form would make the call fail. Raises Misuse with the
-    reason."""
+    """Return the value if it is valid: an invalid form would make the call fail. Raises Misuse with the reason."""
     try:
         fault = CheckedSchema(dict(parameter.schema), form=True).find_error(value)
     except UnusableSchema:

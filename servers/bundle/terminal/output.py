@@ -27,8 +27,7 @@ def console() -> Console:
 
 
 def wrap(out: Console, line: str, indent: str = "") -> str:
-    """Return `line` wrapped at the width of the terminal, without breaking words; unchanged if there is no
-    terminal."""
+    """Return `line` wrapped at the width of the terminal, without breaking words; unchanged without a terminal."""
     if not out.is_terminal:
         return line
     return fill(line, out.width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)

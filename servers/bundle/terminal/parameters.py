@@ -1,5 +1,4 @@
-"""The parameters in a JSON Schema, of a tool or of a form: for display, and for the conversion of strings from a
-command line.
+"""The parameters in a JSON Schema, of a tool or a form: for display, and to convert strings from a command line.
 
 The schema comes from the server, and may be malformed. A parameter whose schema can't be understood accepts any
 value.
@@ -162,8 +161,7 @@ def takes_others(schema: Any) -> bool:
 
 
 def read_arguments(words: Sequence[str], schema: Any) -> dict[str, Any]:
-    """Return the arguments in `words`, each KEY=VALUE, converted to the types in the schema. Raises Misuse if they
-    are invalid."""
+    """Return the arguments in `words`, each KEY=VALUE, converted to the types in the schema. Raises Misuse."""
     parameters, texts = parameters_of(schema), texts_by_key(words)
     for name in texts:
         if name not in parameters and not takes_others(schema):
@@ -183,8 +181,7 @@ def texts_by_key(words: Sequence[str]) -> dict[str, list[str]]:
 
 
 def unknown(what: str, name: str, existing: Mapping[str, Any] | Sequence[str]) -> str:
-    """Return the message that there is no `what` called `name`, which suggests the most similar of the `existing`
-    names."""
+    """Return the message that there is no `what` called `name`, with the most similar of the `existing` names."""
     names = list(existing)
     close = nearest(name, names)
     if close is not None:

@@ -52,8 +52,7 @@ _MAX_PARTS = 3
 the third says what is wrong."""
 _FAILURE = re.compile(r"Traceback \(most recent call last\)|[0-9-]+ [0-9:,]+ ERROR ")
 _NO_TOKEN, _NO_ACCESS = 401, 403
-"""The HTTP statuses with which a server refuses a client: one without valid credentials, and one without
-permission."""
+"""The HTTP statuses with which a server refuses a client: without valid credentials, and without permission."""
 
 
 class ProtocolVariant(NamedTuple):

@@ -13,8 +13,7 @@ _LABELS, _VALUES = ("cat", "xVal"), ("val", "yVal")
 
 
 def chart_html(root: Element) -> str:
-    """Return the HTML of a chart: its title, and a table with a column for each series and a row for each
-    category."""
+    """Return the HTML of a chart: its title, and a table with a column per series and a row per category."""
     title = root.find(f"{_C}chart/{_C}title")
     title_text = "" if title is None else text_of(title)
     series = list(root.iter(f"{_C}ser"))

@@ -19,8 +19,7 @@ from servers.common.documents.document import DocumentError, Facts
 MAX_PARTS = 20_000
 """Maximum number of parts."""
 MAX_BYTES = 200_000_000
-"""Maximum total uncompressed size of all parts in bytes, as the archive declares it; `zipfile` reads no more than
-that."""
+"""Maximum uncompressed size of all parts in bytes, as the archive declares it; `zipfile` reads no more than that."""
 _MAX_FACT_LENGTH = 1_000
 """Maximum length of a property in characters."""
 _RELATIONSHIPS = "{http://schemas.openxmlformats.org/package/2006/relationships}Relationship"
@@ -48,8 +47,7 @@ class Package:
     """An archive whose parts are read by name."""
 
     def __init__(self, body: bytes) -> None:
-        """Open an archive. Raises DocumentError with code `unreadable` for other files, and if the content exceeds
-        the limits."""
+        """Open an archive. Raises DocumentError `unreadable` for other files, and if the content exceeds limits."""
         try:
             self._archive = ZipFile(BytesIO(body))
         except (BadZipFile, ValueError, NotImplementedError):
@@ -91,8 +89,7 @@ class Package:
         return relations
 
     def main_part(self) -> str:
-        """Return the name of the main part of an Office Open XML document. Raises DocumentError with code
-        `unreadable`."""
+        """Return the name of the main part of an Office Open XML document. Raises DocumentError `unreadable`."""
         for relation in self.relations("").values():
             if relation.kind == "officeDocument":
                 return relation.target

@@ -16,8 +16,7 @@ DocumentReader = Callable[[bytes, str | None, str | None], Document]
 
 _CUT_NOTE = "The document has too many elements or nesting levels; the rest is left out."
 _MAX_CELL = 1_000
-"""Maximum length of a sheet's cell, in characters. A Markdown row is one line, which longer cells make hard to
-read."""
+"""Maximum length of a sheet's cell, in characters: longer ones make a row, one line in Markdown, hard to read."""
 
 
 def document_reader(kind: DocumentKind) -> DocumentReader:

@@ -25,8 +25,7 @@ _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallba
 _TITLE_PLACEHOLDERS = ("title", "ctrTitle")
 _TEXT_PLACEHOLDERS = ("body", "obj")
 _OMITTED_PLACEHOLDERS = ("dt", "ftr", "sldNum", "sldImg", "hdr")
-"""Types of placeholders for headers, footers, dates and slide numbers, and for the picture of the slide in its
-notes."""
+"""Types of placeholders for headers, footers, dates, slide numbers, and the picture of the slide in its notes."""
 MAX_SLIDES = 2_000
 """Maximum number of slides that are read."""
 

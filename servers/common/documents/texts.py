@@ -1,5 +1,4 @@
-"""Documents as Markdown, read in a worker process whose time and memory are limited, because a document may be
-malicious."""
+"""Documents as Markdown, read in a worker process with limited time and memory, because they may be malicious."""
 
 import json
 from functools import cached_property
@@ -29,8 +28,7 @@ class DocumentText(NamedTuple):
 
 
 def may_be_document(start: bytes) -> bool:
-    """Return True if a file with this start may be a PDF, or a zip archive as used by Office, OpenDocument and
-    EPUB."""
+    """Return True if a file with this start may be a PDF, or a zip archive, as of Office, OpenDocument or EPUB."""
     return start.startswith((_PDF, ZIP_START, COMPOUND_FILE))
 
 

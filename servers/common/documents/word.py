@@ -51,8 +51,7 @@ _FALSE_VALUES = ("0", "false", "off")
 
 
 def read_word(body: bytes) -> Document:
-    """Return the text with its headings, lists, tables, links, notes and formulas, and with descriptions instead of
-    pictures.
+    """Return the text with headings, lists, tables, links, notes, formulas, and descriptions instead of pictures.
 
     Raises DocumentError with code `unreadable`.
     """

@@ -25,8 +25,7 @@ SECRETS = (
     *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*"),
     *("*.pem", "*.key", "*.p8", "*.p12", "*.pfx", "*.ppk", "*.jks", "*.keystore", "*.kdbx", "*.kdb"),
 )
-"""Names that are denied unless the operator allows them, because well-known programs keep passwords and keys
-there."""
+"""Names that are denied unless the operator allows them: well-known programs keep passwords and keys there."""
 HARMLESS = (".env.example", ".env.sample", ".env.template", ".env.dist", "*.pub")
 """Names that look like secrets but are not."""
 

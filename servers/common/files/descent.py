@@ -56,8 +56,7 @@ class Descent:
         self._path: Names = ()
 
     def scan(self, path: Names) -> list["os.DirEntry[str]"]:
-        """Enter the directory with these components below the start, and return its entries by name. Raises
-        PathError."""
+        """Enter the directory with these components below the start; return its entries by name. Raises PathError."""
         try:
             known_depth = 0
             if len(self._states) > 1:

@@ -42,8 +42,7 @@ def open_directory(
 
 
 def enter(directory: Directory, name: str) -> Directory:
-    """Open the directory with that name in another directory, which stays open; the caller leaves it. Raises
-    OSError."""
+    """Open the directory with that name in another, which stays open; the caller leaves it. Raises OSError."""
     if isinstance(directory, int):
         return SYSTEM.open_directory(directory, name)
     path = os.path.join(directory, name)  # noqa: PTH118

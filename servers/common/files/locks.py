@@ -88,8 +88,7 @@ def _lock_name(key: Key, entry: Entry, locked_inodes: set[Inode]) -> Iterator[Ha
 
 @contextmanager
 def lock_entries(*entries: Entry) -> Iterator[list[Handle | None]]:
-    """Lock the entries against other writers, always in the same order to avoid deadlock. Raises PathError with code
-    `busy`.
+    """Lock the entries against other writers, in one order to avoid deadlock. Raises PathError with code `busy`.
 
     Yield for each entry the handle of its locked file, open for reading at its start; None if there is no file, or it
     can't be locked.

@@ -199,8 +199,7 @@ def windows_uri(path: str) -> str:
 
 
 def windows_path(authority: str, path: str) -> str:
-    """Return the path of a `file:` URI with this authority, which is a machine name or empty, and this decoded
-    path."""
+    """Return the path of a `file:` URI with this authority, a machine name or empty, and this decoded path."""
     if authority:
         return f"//{authority}{path}"
     letter, separator, rest = path[1:2], path[2:3], path[3:]

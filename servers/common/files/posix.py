@@ -159,8 +159,7 @@ class NarrowedWalker(DescriptorWalker):
         return None
 
     def root(self, index: int) -> tuple[int, bool]:
-        """Return the descriptor of a part, and True if the caller must close it, that is, unless the part is a whole
-        root."""
+        """Return the descriptor of a part, and True if the caller must close it: unless the part is a whole root."""
         part = self._roots.outer(Place(index, (), ""))
         current, must_close = self._outer.root(part.root_index)
         for name in part.parts:

@@ -1,5 +1,4 @@
-"""The directories that the operator allowed, and the conversion of paths to places: a `Place` is a root and a path
-below it.
+"""The directories that the operator allowed, and paths as places: a `Place` is a root and a path below it.
 
 Everything here is lexical. The components of a caller's path (see `names`) must begin with the components of a root,
 in the operator's spelling or in the canonical spelling. No file is accessed, so a path outside the roots gets the

@@ -30,8 +30,7 @@ _MAX_COLUMNS = 200
 _MAX_LAYOUT_CELL = 1_000
 """A table without headers may be used for layout if one of its cells is longer than this, in characters."""
 _MIN_ROWS, _MIN_SHARE = 3, 0.7
-"""A table with long cells contains data if at least this many rows, and more than this share of them, have several
-cells."""
+"""A table with long cells contains data if this many rows, and more than this share of them, have several cells."""
 _POSITIONS = {"thead": 0, "tfoot": 2}
 """The positions of the head and the foot of a table; its other parts have position 1."""
 _LAYOUT_ELEMENTS = ("table", "form")
@@ -42,8 +41,7 @@ _LAYOUT_ELEMENTS = ("table", "form")
 
 
 def language(element: HtmlElement) -> str:
-    """Return the language of a block of code, from its classes or those of enclosing elements; "" if none is
-    given."""
+    """Return the language of a block of code, from its classes or those of enclosing elements; "" without one."""
     elements = [*element.iter("code"), element]
     parent = element.getparent()
     while (
@@ -139,15 +137,13 @@ def _is_for_layout(cell: HtmlElement) -> bool:
 
 
 def write_rows(table: HtmlElement, write_cell: Callable[[HtmlElement], str]) -> str:
-    """Return the rows of a nested table, one line each. A row of two cells becomes a name and a value, after a
-    colon."""
+    """Return the rows of a nested table, one line each. Two cells become a name and, after a colon, a value."""
     lines = [list(filter(None, line)) for line in _cell_texts(table, write_cell)]
     return "\n".join((": " if len(line) == 2 else ", ").join(line) for line in lines if line)
 
 
 def write_table(table: HtmlElement, write_cell: Callable[[HtmlElement], str], *, plain: bool) -> str:
-    """Return the rows of a table, one line each. A cell that spans several rows or columns is followed by empty
-    ones."""
+    """Return the rows of a table, one line each. A cell that spans rows or columns is followed by empty ones."""
     lines = list(_cell_texts(table, write_cell))
     while lines and not any(lines[0]):
         del lines[0]

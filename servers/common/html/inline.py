@@ -30,8 +30,7 @@ _EMPHASIS = {
 }
 _SCRIPTS = {"sup": "^", "sub": "_"}
 _MAX_DISTANCE = 40
-"""The base of an exponent or an index is searched in this many characters before it, and in at most as many pieces of
-the line."""
+"""The base of an exponent or index is searched in this many characters before it, and as many pieces of the line."""
 _CODE = frozenset(("code", "kbd", "samp", "tt"))
 _OMITTED = names_in("""
     script style template noscript head title meta link svg object embed iframe canvas map area audio video

@@ -20,8 +20,7 @@ _MAX_ELEMENTS = 200_000
 """Maximum number of elements; the rest is left out."""
 _SPACE = re.compile(r"[\s\u00a0]+")
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff\U000f0000-\U0010ffff]")
-"""Characters that libxml2 rejects, and those of the two private-use planes, which have no meaning outside their
-page."""
+"""Characters that libxml2 rejects, and the two private-use planes, which have no meaning outside their page."""
 _END_TAGS = re.compile(r"</(?:body|html)(?:[\s/][^<>]*)?>", re.IGNORECASE)
 """The end tags after which libxml2 drops all content. Browsers add it to the body."""
 # Comments are matched to skip the headings inside them. A comment without an end extends to the end of the text, so
@@ -50,11 +49,9 @@ BLOCKS = names_in("""
 
 
 def parse(text: str) -> tuple[HtmlElement, bool]:
-    """Parse any text into a tree with an `html` root element and a `body`. Return the tree, and True if it is
-    complete.
+    """Parse any text into a tree with an `html` root and a `body`. Return the tree, and True if it is complete.
 
-    Comments and processing instructions are left out, and so is everything beyond the maximum number of elements or
-    levels.
+    Comments, processing instructions and everything beyond the maximum number of elements or levels are left out.
     """
     # The encoding is given, so that a declaration in the text has no effect.
     parser = HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, collect_ids=False, huge_tree=True)

@@ -51,8 +51,7 @@ class Database(Protocol):
         """Check that the database responds. It counts as responding if all connections are in use."""
 
     def read_at_once(self, query: Query, limits: AnswerLimits) -> QueryRows | None:
-        """Return all rows of `query` if that is so quick that no other call has to wait; otherwise None. Never
-        raises."""
+        """Return all rows of `query` if that is so quick that no other call has to wait, or None. Never raises."""
 
     async def read(
         self, query: Query, limits: AnswerLimits, owner: str | None, cursor: str | None, job: Job | None

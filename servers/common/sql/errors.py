@@ -33,6 +33,5 @@ class SqlError(CodedError):
         return f"{': '.join((self.reason, *self.quoted))}. {self.suggestion}".removesuffix(". ")
 
     def add_place(self, location: str) -> "SqlError":
-        """Return the same error, whose reason begins with `location`, such as a statement or row, unless that is
-        empty."""
+        """Return the error, whose reason begins with `location`, such as a statement or row, unless that is empty."""
         return SqlError(self.code, f"{location}: {self.reason}", self.suggestion, self.quoted) if location else self

@@ -62,8 +62,7 @@ class Exports:
     ) -> Export:
         """Write all rows of the `query` to a file that belongs to `owner`.
 
-        Raises SqlError: `too_large` if the file exceeds the operator's limit, `no_space`, and the same errors as
-        queries.
+        Raises SqlError: `too_large` if the file exceeds the operator's limit, `no_space`, and the errors of queries.
         """
         if self._directory is None:
             self._directory = Path(self._cleanup.enter_context(temporary_directory("exports")))

@@ -32,8 +32,7 @@ class Pool(ABC, Generic[C]):
 
     @asynccontextmanager
     async def lend(self) -> AsyncIterator[C]:
-        """Lend a connection for the duration of the block. Raises SqlError with code `busy` if none is returned in
-        time."""
+        """Lend a connection for the block. Raises SqlError with code `busy` if none is returned in time."""
         connection = await self.take()
         try:
             yield connection

@@ -4,8 +4,7 @@ from contextlib import AbstractContextManager
 
 
 def temporary_directory(purpose: str) -> AbstractContextManager[str]:
-    """Create a directory with `purpose` in its name and yield its path. It is removed with its contents at the end of
-    the block."""
+    """Create a directory with `purpose` in its name and yield its path. It is removed with its contents."""
     # Imported here because it imports three compression modules, and most servers never need it.
     import tempfile
 

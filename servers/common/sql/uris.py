@@ -1,5 +1,4 @@
-"""The URIs of the resources: `sqlite:///{db}/schema`, `/{db}/{table}`, `/{db}/{table}/{+key}`, and the same in other
-schemes.
+"""The URIs of the resources: `sqlite:///{db}/schema`, `/{db}/{table}`, `/{db}/{table}/{+key}`, or in other schemes.
 
 A name may contain any character, so it is percent-encoded as one segment. A table called `schema` is written
 `%73chema`. A key is that of a row; its values are percent-encoded one by one and separated by commas.
@@ -41,8 +40,7 @@ class Uris:
         self._pattern = re.compile(rf"{self._prefix}([^/?#]+)/([^/?#]+)(?:/(.+))?", re.DOTALL)
 
     def parse(self, uri: str) -> Target | None:
-        """Return the target of `uri`, whether it exists or not; None if it is not the URI of a schema, table or
-        row."""
+        """Return the target of `uri`, which may not exist; None if it is not the URI of a schema, table or row."""
         match = self._pattern.fullmatch(uri)
         if match is None:
             return None

@@ -5,8 +5,7 @@ from pathlib import Path
 
 
 def page_loader(path: Path) -> Callable[[], str]:
-    """Return a function that returns the assembled page whose HTML file is at `path`. The function raises
-    PageError."""
+    """Return a function that returns the assembled page whose HTML file is at `path`. It raises PageError."""
 
     def read() -> str:
         from .pages import assemble

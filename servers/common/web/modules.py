@@ -42,8 +42,7 @@ class Module:
 
 
 def read_modules(path: Path) -> list[Module]:
-    """Return the module at `path` and all modules it imports, each after the modules that it imports. Raises
-    PageError."""
+    """Return the module at `path` and all modules it imports, each after those that it imports. Raises PageError."""
     ordered: dict[Path, Module] = {}
     _collect(path.resolve(), ordered, ())
     owners: dict[str, Module] = {}

@@ -44,8 +44,7 @@ class Page:
     def policy(self, *, connect: str = "'none'", images: str = "data:") -> str:
         """Return the strictest content security policy under which the page works.
 
-        It may load from `connect`, and show `images`; both are lists of sources in the notation of a content security
-        policy.
+        It may load from `connect`, and show `images`: lists of sources in the notation of a content security policy.
         """
         rules = {
             "default-src": "'none'",

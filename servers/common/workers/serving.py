@@ -25,8 +25,7 @@ from shared.lazy_modules import WITH_OPENSSL, LazyFinder
 MEBIBYTE = 1024 * 1024
 _MEMORY_FILE = Path("/proc/self/statm")
 MAX_GROWTH = 48 * MEBIBYTE
-"""A worker whose memory has grown by more than this is replaced, since Python does not return all memory to the
-system."""
+"""A worker whose memory has grown by more is replaced, since Python does not return all memory to the system."""
 
 FileReader = Callable[[Head, bytes], tuple[Head, bytes]]
 """Takes the head of a request and a file, and returns the head and the body of the answer.

@@ -1,5 +1,4 @@
-"""Prompts: plain, with completed arguments, with a resource or a picture inside, and one that asks the user a
-question."""
+"""Prompts: plain, with completed arguments, with a resource or a picture inside, and one that asks the user."""
 
 from typing import Annotated, Any
 

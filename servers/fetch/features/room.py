@@ -5,8 +5,7 @@ from pydantic_core import to_json
 from .state import Ctx
 
 OVERHEAD_BYTES = 70_000
-"""Number of bytes in a result for everything except the text of a page: fifty redirects, listed twice, and a long
-URL."""
+"""Bytes in a result for everything except the text of a page: fifty redirects, listed twice, and a long URL."""
 _NUMBER_BYTES = 40
 """Number of bytes by which the numbers in a result may grow."""
 

@@ -5,8 +5,7 @@ alone, ignoring `Age` and the time of the request. It stores responses only in S
 msgpack and sqlite3, and has no limit in bytes. With GET as the only method and no responses stored for other users,
 the rest of the RFC is shorter than an adapter would be.
 
-A response without a lifetime is always revalidated. It is never assumed to be fresh, although the RFC would allow
-that.
+A response without a lifetime is always revalidated. It is never assumed to be fresh, though the RFC allows it.
 """
 
 import re
@@ -142,9 +141,7 @@ def _parse_directives(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def fresh_seconds(headers: Mapping[str, str]) -> float:
-    """Return how long a response is fresh, in seconds from its creation (RFC 9111, 4.2.1). An invalid lifetime counts
-    as 0.
-    """
+    """Return how long a response is fresh, in seconds from its creation (RFC 9111, 4.2.1). An invalid one is 0."""
     directives = _parse_directives(headers)
     if "no-cache" in directives:
         return 0.0

@@ -38,8 +38,7 @@ class Decoder(Protocol):
     """Decoder for one encoding of one body."""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield the decompressed `data` in pieces of about `STEP_BYTES` bytes. Must be exhausted before the next
-        call."""
+        """Yield the decompressed `data` in pieces of about `STEP_BYTES`. Must be exhausted before the next call."""
         ...
 
     def is_complete(self) -> bool:
@@ -151,8 +150,7 @@ class Zstandard:
 
 
 class UndeclaredGzip:
-    """Unpacks gzip that no header declares, such as the file `sitemap.xml.gz`, and leaves any other body
-    unchanged."""
+    """Unpacks gzip that no header declares, such as the file `sitemap.xml.gz`; leaves any other body unchanged."""
 
     def __init__(self) -> None:
         self._head = b""
@@ -215,8 +213,7 @@ class Unpacker:
 
 
 def make_unpacker(content_encoding: str) -> Unpacker:
-    """Return the decoders for a `Content-Encoding`. Raises FetchError with code `bad_response` for an unrequested
-    encoding.
+    """Return the decoders for a `Content-Encoding`. Raises FetchError `bad_response` for an unrequested encoding.
 
     Names that are not encodings, such as `utf-8` and `none`, are ignored, as browsers do. gzip is unpacked even if it
     is not declared.

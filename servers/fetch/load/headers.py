@@ -20,8 +20,7 @@ PROTOCOL_HEADERS = frozenset(
         *("if-unmodified-since", "if-none-match", "if-modified-since"),
     }
 )
-"""Headers that the operator can't set: they belong to the protocol, and would change or destroy the meaning of the
-response."""
+"""Headers that the operator can't set: they belong to the protocol, and would change or destroy the response."""
 
 
 def make_user_agent(version: str) -> str:

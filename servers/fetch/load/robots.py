@@ -30,8 +30,7 @@ FAILURE_CACHE_SECONDS = 60.0
 """Seconds until a robots.txt that could not be fetched is requested again."""
 MAX_CACHED_HOSTS = 1_000
 MAX_CACHED_CHARACTERS = 1_000_000
-"""Maximum number of characters of rules that are cached in total. Parsed rules take up to about thirty times as much
-memory."""
+"""Maximum number of characters of cached rules. Parsed rules take up to about thirty times as much memory."""
 INLINE_CHARACTERS = 20_000
 """Maximum number of characters of rules that are evaluated on the event loop instead of in a worker thread."""
 
@@ -137,8 +136,7 @@ class Robots:
         return Rules(parsed, "", monotonic() + CACHE_SECONDS, len(text))
 
     async def _follow(self, robots_url: httpx.URL) -> Answer | None:
-        """Return the final response after redirects; the last redirect if there are too many; None if it is
-        unusable."""
+        """Return the final response after redirects; the last redirect of too many; None if it is unusable."""
         url = robots_url
         try:
             answer = await self._fetch(url)

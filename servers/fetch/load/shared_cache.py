@@ -66,8 +66,7 @@ class SharedEntries(Generic[T]):
         self._room = room
         self._clock = clock
         self._own_entries: OrderedDict[str, tuple[float, int]] = OrderedDict()
-        """The entries that this replica has stored, oldest first: the time at which each expires, and its size in
-        bytes."""
+        """The entries that this replica has stored, oldest first: when each expires, and its size in bytes."""
         self._used_bytes = 0
         # A named tuple accepts no such configuration, so it is wrapped in a list.
         self._adapter: TypeAdapter[list[T]] = TypeAdapter(list[type_], config=_BYTES_AS_TEXT)  # type: ignore[valid-type]

@@ -146,8 +146,7 @@ def _is_within(host: str, other: str) -> bool:
 
 
 def _is_of_this_machine(address: Address) -> bool:
-    """Return True if a local interface has this address: a connection to it would then have the same source
-    address."""
+    """Return True if a local interface has this address: connections to it then have the same source address."""
     family = socket.AF_INET if isinstance(address, IPv4Address) else socket.AF_INET6
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         try:

@@ -93,8 +93,7 @@ def is_public(address: Address) -> bool:
 
 
 def find_embedded(address: Address) -> Iterator[IPv4Address]:
-    """Yield the IPv4 addresses embedded in an IPv6 address: mapped, compatible, translated, NAT64, 6to4, Teredo,
-    ISATAP."""
+    """Yield the IPv4 addresses in an IPv6 address: mapped, compatible, translated, NAT64, 6to4, Teredo, ISATAP."""
     if isinstance(address, IPv4Address):
         return
     number = int(address)

@@ -41,8 +41,7 @@ class Resolver(Protocol):
     """Resolves names to addresses."""
 
     async def resolve(self, host: str) -> Sequence[str]:
-        """Return the addresses of `host`, best first. Raises FetchError("dns") if there are no addresses or no
-        answer."""
+        """Return the addresses of `host`, best first. Raises FetchError("dns") if there are none, or no answer."""
         ...
 
 
@@ -50,8 +49,7 @@ class SystemResolver:
     """Resolves names like every program on this machine: with files, DNS, or other configured sources."""
 
     def __init__(self, seconds: float = 10) -> None:
-        """Create a resolver that abandons a lookup after `seconds`. The lookup's thread runs until the system gives
-        up."""
+        """Create a resolver that abandons a lookup after `seconds`. Its thread runs until the system gives up."""
         self._seconds = seconds
         # Lookups don't use the default limiter, since a resolver that hangs must not block anything else.
         self._threads = CapacityLimiter(_MAX_LOOKUPS)

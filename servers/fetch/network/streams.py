@@ -67,8 +67,7 @@ _used_streams: ContextVar[list["Http2Stream"] | None] = ContextVar("used", defau
 
 
 def tls_context(ca_file: Path | None) -> ssl.SSLContext:
-    """Return the TLS context of all connections, which verifies host names. `ca_file` contains certificates in PEM
-    format.
+    """Return the TLS context of all connections, which verifies host names. `ca_file` has certificates as PEM.
 
     Raises ValueError if it can't be read or contains no certificates.
     """

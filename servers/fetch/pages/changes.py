@@ -57,8 +57,7 @@ def _count_same(first: list[str], second: list[str]) -> int:
 
 
 def _split_lines(text: str) -> list[tuple[str, int]]:
-    """Return the lines that are not empty, without trailing white space, each with the offset of its first
-    character."""
+    """Return the lines that are not empty, without trailing white space, each with the offset of its start."""
     lines: list[tuple[str, int]] = []
     position = 0
     for line in text.splitlines(keepends=True):

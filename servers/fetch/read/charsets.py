@@ -17,8 +17,7 @@ from typing import NamedTuple
 _SAMPLE_BYTES = 1_024
 """Number of bytes in which zero bytes are counted."""
 _MIN_UTF16_SHARE, _MAX_OTHER_SHARE = 0.25, 0.05
-"""Shares of zero bytes in UTF-16 text: the minimum at every second position, and the maximum at the other
-positions."""
+"""Shares of zero bytes in UTF-16 text: the minimum at every second position, and the maximum at the others."""
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
@@ -116,8 +115,7 @@ class Mark(NamedTuple):
 
 
 def find_mark(body: bytes) -> Mark | None:
-    """Return the codec that a byte order mark indicates, or UTF-16 if nearly every second byte at the start is
-    zero."""
+    """Return the codec of the byte order mark, or UTF-16 if nearly every second byte at the start is zero."""
     for sign, codec in _MARKS:
         if body.startswith(sign):
             return Mark(codec, len(sign))

@@ -81,8 +81,7 @@ _BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 
 
 def find_kind(media_type: str, body: bytes) -> Kind:
-    """Return the kind of a body with the declared `media_type`, which is in lowercase, without parameters, and may be
-    empty.
+    """Return the kind of a body with the declared `media_type`: lowercase, without parameters, maybe empty.
 
     Raises FetchError for a known document type that can't be read, like `document_kind`.
     """

@@ -26,8 +26,7 @@ _MAX_SEARCHED = 2_000_000
 _BEGINNING_LENGTH = 20_000
 """Maximum number of characters searched for the title of a text that is returned unchanged."""
 _MAX_LINKED_LENGTH = 300_000
-"""Maximum number of characters in a text in which links are made absolute. markdown-it-py takes half a second for
-that many."""
+"""Maximum characters of a text in which links are made absolute. markdown-it-py takes half a second for as many."""
 _MAX_HEADINGS = 20
 """Maximum number of headings that an error quotes."""
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)

@@ -43,8 +43,7 @@ def load_reader(kind: KindName) -> Callable[[Source], Page]:
 
 
 def main(timeout: float, mebibytes: int, requests: int) -> None:
-    """Read up to `requests` pages, until the input ends. Each may take `timeout` seconds, and `mebibytes` of
-    memory."""
+    """Read up to `requests` pages, until the input ends. Each may take `timeout` seconds and `mebibytes`."""
 
     def load(name: str) -> FileReader:
         read: Callable[[Source], Page] = load_reader(name)  # type: ignore[arg-type]

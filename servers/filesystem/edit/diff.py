@@ -27,8 +27,7 @@ class _Change(NamedTuple):
     """The position in the old text of the first character of these lines; `end` is the position after the last."""
     end: int
     line: int
-    """The number of lines before these in the old text; `new_line` is the number of lines before them in the new
-    text."""
+    """The number of lines before these in the old text; `new_line` is that in the new text."""
     new_line: int
     old: list[str]
     new: list[str]

@@ -203,8 +203,7 @@ def _replace(file: _ChangedFile, replacement: Entry, on_failure: ExitStack | Non
 
 
 def _write_back(backup: Entry, entry: Entry, expected: os.stat_result | None) -> None:
-    """Overwrite the file with its old contents, unless another program has changed it since it had the status
-    `expected`."""
+    """Overwrite the file with its old contents, unless another program has changed it since the status `expected`."""
     now = stat_entry(entry)
     if now is not None and expected is not None and etag_of(now) == etag_of(expected):
         with suppress(OSError):

@@ -115,8 +115,7 @@ def translate_replacements(
 ) -> list[Replacement] | None:
     """Return the replacements, by line numbers, that replace the `old_lines` with the `new` lines.
 
-    Lines common to both texts stay as they are in the file. Return None if an indentation of the new text can't be
-    determined.
+    Lines common to both texts stay as in the file. Return None if an indentation of the new text is unknown.
     """
     changes: list[Replacement] = []
     opcodes: Sequence[tuple[str, int, int, int, int]] = [("replace", 0, len(old_lines), 0, len(new))]

@@ -111,8 +111,7 @@ def move(
 
 
 def rename_entry(rooted: RootedFiles, old: Entry, new: Entry, checkpoint: Callable[[], None]) -> None:
-    """Rename `old` to `new`, which must not exist and may be on another file system. Raises the same errors as
-    `move`."""
+    """Rename `old` to `new`, which must not exist and may be on another file system. Raises the errors of `move`."""
     try:
         (check_and_rename if is_directory(old) else rename_to_unused)(old, new)
     except OSError as error:
@@ -217,8 +216,7 @@ class _Copy:
     """A copy in progress: its limits, how much has been copied, and the metadata that could not be kept."""
 
     def __init__(self, rooted: RootedFiles, path: str, checkpoint: Callable[[], None], is_move: bool = False) -> None:
-        """Begin a copy. With `is_move`, the copy keeps the times of its source, and all its files are synced to
-        disk."""
+        """Begin a copy. With `is_move`, it keeps the times of its source, and all its files are synced to disk."""
         self.bounds = Bounds(rooted, path, checkpoint=checkpoint)
         self.size = 0
         self.lost: dict[str, None] = {}

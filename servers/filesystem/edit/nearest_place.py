@@ -1,5 +1,4 @@
-"""Finds the place in a file that an old text, which matches nowhere, was probably meant for, and their
-differences."""
+"""Finds the place in a file for which an old text, which matches nowhere, was probably meant, and the differences."""
 
 import re
 from collections import defaultdict
@@ -153,6 +152,5 @@ def _escape_invisible(text: str) -> str:
 
 
 def _quote(text: str, show: Callable[[str], str] = _escape_invisible) -> str:
-    """Return the text in quotes. `show` is `ascii` if the texts only differ in how accents are composed, which looks
-    the same."""
+    """Return the text in quotes. `show` is `ascii` if the texts differ only in how accents are composed."""
     return show(text if len(text) <= _MAX_SHOWN_CHARACTERS else f"{text[:_MAX_SHOWN_CHARACTERS]}...")

@@ -112,8 +112,7 @@ def _replacements(text: str, edit: Edit, edit_number: _EditNumber) -> tuple[list
 
 
 def _is_half_indented(text: str, edit: Edit, position: int) -> bool:
-    """Return True if the old text consists of whole lines without the first one's indentation, which the new text
-    omits too.
+    """Return True if the old text is whole lines without the first one's indentation, which the new text omits too.
 
     Inserted unchanged, it would leave a line with the wrong indentation.
     """

@@ -99,8 +99,7 @@ def lf(text: str) -> str:
 
 
 def eol_of(text: str) -> str:
-    """Return the most common line ending in `text`, CRLF or LF; CR, as on old Macs, if there is no other; LF if there
-    is none."""
+    """Return the most common line ending in `text`, CRLF or LF; CR, as on old Macs, if there is no other; else LF."""
     if has_cr_alone(text):
         return "\r"
     return "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"

@@ -29,8 +29,7 @@ from .views import EDIT_APP, show_edit
 tools = Features[Files]()
 
 _MANY_EDITS, _LARGE_PATCH = 1_000, 65_536
-"""More edits than this, and patches of more characters than this, are parsed in a thread, since that takes more than
-a millisecond."""
+"""More edits, and patches of more characters, are parsed in a thread, since that takes more than a millisecond."""
 _NOTE_BYTES = 110
 """Size in bytes of the note about a truncated diff."""
 

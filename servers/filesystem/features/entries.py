@@ -58,8 +58,7 @@ def resource_of(entry: "ListedEntry") -> Resource:
 
 
 def root_resource_of(uri: str, path: PurePath, modified: float) -> Resource:
-    """Return an allowed directory as a resource, with its path as its name and the path's last component as its
-    title."""
+    """Return an allowed directory as a resource, with its path as its name and the last component as its title."""
     annotations = Annotations(last_modified=format_time(modified))
     title = display_name(path.name) or None
     return Resource(uri=uri, name=display_name(str(path)), title=title, mime_type=_DIRECTORY, annotations=annotations)

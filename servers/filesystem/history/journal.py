@@ -116,8 +116,7 @@ class Journal:
         self._closing.close()
 
     def begin(self, act: str, steps: Sequence[Step], undoes: int | None = None) -> int:
-        """Record a change that is about to be made and return its number, which is negative if the record is in the
-        spool."""
+        """Record a change that is about to be made and return its number, negative if the record is in the spool."""
         first = steps[0]
         has_file = any(step.image is not None and step.image.name is not None for step in steps)
         durable = len(steps) > 1 or first.after.kind == "absent"

@@ -106,8 +106,7 @@ def require_exact(text: str, charset: Charset, data: bytes, path: str) -> None:
 
 
 def encode(text: str, charset: Charset, path: str) -> bytes:
-    """Return `text` as the bytes of a file in `charset`. Raises FilesError with code `bad_edit` if the charset can't
-    encode it."""
+    """Return `text` as the bytes of a file in `charset`. Raises FilesError `bad_edit` if that can't encode it."""
     try:
         return charset.mark + text.encode(charset.name)
     except UnicodeEncodeError as error:

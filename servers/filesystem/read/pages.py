@@ -71,8 +71,7 @@ def read_text(
 ) -> TextRead:
     """Return part of the text at `place`, at most `budget` bytes of JSON. `check` is called often, and may raise.
 
-    Raises FilesError with code `not_text`, `bad_range`, `bad_encoding`, or `changed` if the file has changed since
-    the cursor.
+    Raises FilesError: `not_text`, `bad_range`, `bad_encoding`, or `changed` if the file has changed since the cursor.
     """
     require_valid(part, place.path)
     with rooted.open_file(place) as handle:
@@ -160,8 +159,7 @@ def _bytes_over_budget(budget: int, charset: Charset) -> int:
 
 
 def _read_forward(source: Readable, start: Cursor, charset: Charset, limit: int) -> tuple[bytes, bool]:
-    """Return up to `limit` bytes, fewer if they contain the requested lines; and True if they reach the end of the
-    file."""
+    """Return up to `limit` bytes, fewer if they contain the requested lines; and True if they reach the end."""
     data = source.read(
         start.position, limit if not start.lines_left or is_wide(charset) else min(_SAMPLE_BYTES, limit)
     )
@@ -176,8 +174,7 @@ def _read_forward(source: Readable, start: Cursor, charset: Charset, limit: int)
 
 
 def fitting_length(text: str, budget: int, from_end: bool = False) -> int:
-    """Return the number of characters from the start of a text, or from its end, that fit the budget; at least
-    one."""
+    """Return the number of characters from the start of a text, or its end, that fit the budget; at least one."""
     if len(text) * _MAX_ESCAPE_BYTES <= budget:
         return len(text)
     count = len(text)

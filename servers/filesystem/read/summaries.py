@@ -69,8 +69,7 @@ def read_many(
     check: Callable[[], None],
     add_advice: Callable[[FilesError], FilesError] = lambda error: error,
 ) -> ManyTexts:
-    """Return several files one after another, each under a mark and its path. An unreadable file is replaced by its
-    error.
+    """Return several files one after another, each under a mark and its path. An error replaces an unreadable file.
 
     The budget is shared fairly: large files get what small files don't use. If there are too many files, the last
     ones are left out, and the last line says so. `add_advice` adds advice to an error.

@@ -59,8 +59,7 @@ class _Spec(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """The rules in effect in one directory: the rules of each level above, with the directory's path below that
-    level."""
+    """The rules in effect in one directory: those of each level above, with the directory's path below it."""
 
     levels: tuple[tuple[_Spec, str], ...] = ()
 

@@ -94,8 +94,7 @@ class _Block(NamedTuple):
 
 
 class SearchedFile(NamedTuple):
-    """The matches in a file, one for each line; its charset; and a flag that is True if parts of a document are left
-    out."""
+    """The matches in a file, one for each line; its charset; and True if parts of a document are left out."""
 
     hits: Iterator[Hit]
     charset: str = UTF8.name

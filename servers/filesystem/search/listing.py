@@ -80,8 +80,7 @@ class FileInfo(NamedTuple):
 def list_directory(
     rooted: RootedFiles, place: Place, page: Page, by_size: bool = False, names_only: bool = False
 ) -> Listing:
-    """Return a page of the directory at `place`, sorted by name, or by size with the largest first. Raises
-    FilesError.
+    """Return a page of the directory at `place`, sorted by name, or by size, largest first. Raises FilesError.
 
     With `names_only`, sizes and times are None, since they need a system call for each entry.
     """

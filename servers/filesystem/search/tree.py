@@ -1,5 +1,4 @@
-"""A directory and everything below it as a tree, read breadth first: if a limit cuts it, the upper levels are
-complete.
+"""A directory and everything below it as a tree, read breadth first: if a limit cuts it, upper levels are complete.
 
 A directory whose entries are not all shown is marked with `cut`; a client can request the tree that begins there. A
 directory that can't be read has an error code instead of entries. No link is followed.

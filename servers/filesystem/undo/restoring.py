@@ -87,8 +87,7 @@ def restore(rooted: RootedFiles, step: Step, data: bytes) -> list[str]:
 
 
 def finish_directory(rooted: RootedFiles, path: str, state: State) -> list[str]:
-    """Set the mode of a recreated directory that its owner may not write to. Return the metadata that could not be
-    set."""
+    """Set the mode of a recreated directory that its owner may not write to. Return what could not be set."""
     if state.mode & stat.S_IRWXU == stat.S_IRWXU:
         return []
     with rooted.locate(rooted.roots.place(path), follow=False) as entry, enter_directory(entry) as directory:

@@ -72,8 +72,7 @@ def _diff_of(journal: Journal, rooted: RootedFiles, step: Step) -> str:
 
 
 def _text(journal: Journal, rooted: RootedFiles, path: str, state: State) -> str:
-    """Return the text of a file in the given state. Raises FilesError if it is too large, not text, or no longer
-    known."""
+    """Return the text of a file in the given state. Raises FilesError if it is too large, not text, or unknown."""
     if state.kind != "file":
         return ""
     if state.size > _MAX_FILE_BYTES:

@@ -51,8 +51,7 @@ def visible_changes(journal: Journal, rooted: RootedFiles) -> list[Change]:
 
 
 def find_changes(history: History, rooted: RootedFiles, number: int | None, since: float | None) -> list[Change]:
-    """Return the changes to undo, newest first: the change with that number, all changes `since` a time, or else the
-    last change.
+    """Return the changes to undo, newest first: that with the number, all `since` a time, or else the last change.
 
     Raises PathError if no change has that number, or if nothing can be undone.
     """
@@ -165,8 +164,7 @@ def _require_unchanged(rooted: RootedFiles, step: Step, protected: bool) -> None
 
 
 def _describe(rooted: RootedFiles, step: Step, survey: Survey) -> None:
-    """Record what undoing the step is about to change. Raises `changed` if the file is not as the step left
-    it."""
+    """Record what undoing the step will change. Raises `changed` if the file is not as the step left it."""
     roots = rooted.roots
     if step.destination is not None:
         with (

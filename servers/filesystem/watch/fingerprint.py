@@ -21,8 +21,7 @@ MAX_HASHED = 1024 * 1024
 """Maximum size in bytes of a file compared by content."""
 
 _SETTLED_NS = 2_000_000_000
-"""Age in nanoseconds at which a stamp proves that a file has not changed: FAT stores times in steps of two
-seconds."""
+"""Age in nanoseconds at which a stamp proves that a file has not changed: FAT stores times in two-second steps."""
 
 
 class Fingerprint(NamedTuple):

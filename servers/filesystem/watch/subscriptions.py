@@ -31,8 +31,7 @@ MAX_LISTED = 64
 """Maximum number of sets of parts of the roots whose listings are watched at once."""
 
 TreeKey = tuple[str, int, tuple[str, ...], tuple[str, ...]]
-"""The properties that globs sharing a tree have in common: allowed directories, place, and patterns of the same
-depth."""
+"""What globs sharing a tree have in common: allowed directories, place, and patterns of the same depth."""
 
 
 def split_glob(uri: str) -> tuple[str, str] | None:

@@ -130,8 +130,7 @@ class Watcher:
         rooted: RootedFiles | None = None,
         owner: str = "",
     ) -> Tree:
-        """Notify `key` of changes below `place` that match one of the globs. Its entries count towards the owner's
-        share.
+        """Notify `key` of changes below `place` that match one of the globs. Its entries count for the owner.
 
         Raises FilesError with code `bad_pattern`, and `too_many`.
         """

@@ -112,8 +112,7 @@ class Bridge:
         return self.dedicated_sessions if context.peer.has_handshake else self._session_pool
 
     def session(self, context: Context[Any]) -> DedicatedSession | None:
-        """Return the session that belongs only to the client of `context`, open or not; None if that client has
-        none."""
+        """Return the session that belongs only to the client of `context`, open or not; None if it has none."""
         return (
             self.dedicated_sessions.session_of(context.link)
             if context.peer.has_handshake and self._has_dedicated_sessions()
@@ -142,8 +141,7 @@ class Bridge:
         )
 
     async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
-        """Forward the call of `context` to the server and return its result. Raises McpError with the error for the
-        client."""
+        """Forward the call of `context` to the server; return its result. Raises McpError for the client."""
         method = context.call.method.name
         async with self.translate_errors(context):
             if not self.connection.up:

@@ -58,8 +58,7 @@ def reason_of(error: BaseException) -> str:
 
 
 class BridgeConnection:
-    """The connection. It is also the relay of its own client, which receives the server's requests and
-    notifications."""
+    """The connection. It is also the relay of its client, which receives the server's requests and notifications."""
 
     def __init__(self, upstream: Upstream, options: ClientOptions) -> None:
         """`options` are those of the client; their `relay`, if set, answers the server's requests."""
@@ -113,8 +112,7 @@ class BridgeConnection:
         _ = self.client
 
     def watch(self, on_change: Callable[[], None]) -> Callable[[], None]:
-        """Call `on_change` each time the connection has come up or gone down. Return a function that stops these
-        calls."""
+        """Call `on_change` each time the connection has come up or gone down. Return a function that stops this."""
         return _register(self._watchers, on_change)
 
     def listen(self, listener: OnServerMessage) -> Callable[[], None]:
@@ -123,8 +121,7 @@ class BridgeConnection:
         return _register(self._listeners, listener)
 
     def check_liveness(self) -> None:
-        """Make `keep_connected` check whether the server still answers. Call this after a request without an
-        answer."""
+        """Make `keep_connected` check whether the server answers. Call this after a request without an answer."""
         self._check_requested.set()
 
     async def keep_connected(self) -> None:

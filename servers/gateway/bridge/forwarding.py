@@ -136,7 +136,6 @@ def lost_error(name: str, error: Exception) -> RpcError:
 
 
 def unopened_error(name: str, error: Exception | None) -> RpcError:
-    """Return the error for the client if a session could not be opened because of `error`, or in time if it is
-    None."""
+    """Return the error for the client if a session could not open because of `error`, or in time if it is None."""
     reason = "it did not answer in time" if error is None else reason_of(error)
     return RpcError(f"the server {name} is not available: {reason}")

@@ -22,8 +22,7 @@ _ELLIPSIS = " …"
 
 
 def capabilities_of(servers: Sequence[JoinedServer]) -> dict[str, Any]:
-    """Return the union of the servers' capabilities. All lists are declared as changing, since servers come and
-    go."""
+    """Return the union of the servers' capabilities. All lists are declared as changing: servers come and go."""
     union: dict[str, Any] = {}
     for server in servers:
         run = server.running

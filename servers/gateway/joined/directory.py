@@ -61,8 +61,7 @@ class EntryLocation:
 
 
 class JoinedList:
-    """One list, such as that of tools, of all servers: the entries under the names that clients see, and their
-    locations."""
+    """One list, such as that of tools, of all servers: the entries under clients' names, and their locations."""
 
     def __init__(
         self,
@@ -71,8 +70,7 @@ class JoinedList:
         prefix: Prefix,
         unavailable_lists: Sequence[Listing] = (),
     ) -> None:
-        """`unavailable_lists` contains the last lists of servers that are currently unavailable, whose names stay
-        reserved."""
+        """`unavailable_lists` contains the last lists of currently unavailable servers, whose names stay reserved."""
         self._kind = kind
         self._server_names = frozenset(server.name for server, _ in lists)
         self._servers = [server for server, _ in lists]
@@ -248,8 +246,7 @@ class Directory:
         return joined
 
     async def entries(self, kind: Kind, context: Context[Any]) -> list[tuple[JoinedServer, Listing]]:
-        """Return the last list of each server. If a server has announced a change, its list is fetched again
-        first."""
+        """Return the last list of each server, fetched again first if the server has announced a change."""
         if self._has_changed(kind):
             await self.joined_list(kind, context)
         return [(cache.server, cache.last_for(context)) for cache in self._caches[kind.list_name]]
@@ -268,8 +265,7 @@ class Directory:
         )
 
     def find_known(self, kind: Kind, name: str, context: Context[Any]) -> EntryLocation | None:
-        """Return the location of `name` according to the last list for the client of `context`; None if that lacks
-        the name."""
+        """Return the location of `name` in the last list for the client of `context`; None if that lacks the name."""
         joined_list = self._last_list(kind, context)
         return None if joined_list is None else joined_list.locations.get(name)
 

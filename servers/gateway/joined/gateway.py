@@ -1,5 +1,4 @@
-"""`gateway`: one server that consists of several in this process, either the bundle's own or bridges to third-party
-ones.
+"""`gateway`: one server that consists of several in this process, the bundle's own or bridges to third-party ones.
 
     server = gateway([files, web], prefix="auto")
     async with server.open() as running: ...

@@ -202,8 +202,7 @@ async def _fetch_all(server: JoinedServer, kind: Kind, context: Context[Any]) ->
 
 
 def cursor_in(page: Mapping[str, Any]) -> str | None:
-    """Return the cursor of the next page; None if there is no cursor, or if a third-party server sent a malformed
-    one."""
+    """Return the cursor of the next page; None if there is none, or a third-party server sent a malformed one."""
     cursor = page.get("nextCursor")
     return cursor if isinstance(cursor, str) and cursor else None
 

@@ -18,8 +18,7 @@ _WEB_SCHEMES = ("http:", "https:")
 
 
 def qualified_uri(server: str, uri: str) -> str:
-    """Return the URI or URI template `uri` of `server` with the name of that server in it. A web URI stays
-    unchanged."""
+    """Return the URI or URI template `uri` of `server` with the server's name in it. A web URI stays unchanged."""
     scheme = _scheme_of(uri)
     return uri if scheme.lower().startswith(_WEB_SCHEMES) else f"{scheme}{server}{SEPARATOR}{uri[len(scheme) :]}"
 

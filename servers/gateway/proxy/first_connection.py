@@ -57,8 +57,7 @@ class FirstConnection:
             yield client
 
     async def wait(self) -> None:
-        """Wait until there is a connection. Raises Failed with the reason if the first attempt fails or takes too
-        long."""
+        """Wait for the connection. Raises Failed with the reason if the first attempt fails or takes too long."""
         with anyio.CancelScope(deadline=self._deadline):
             await self._has_ended.wait()
         if not self._has_ended.is_set():

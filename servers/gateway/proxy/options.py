@@ -1,5 +1,4 @@
-"""Options of a program that relays another server: those of every server, without the ones that do not apply to
-it."""
+"""Options of a program that relays another server: those of every server, without those that do not apply."""
 
 import os
 from collections.abc import Mapping
@@ -28,8 +27,7 @@ _INAPPLICABLE = ("settings", "transport", "max_result", "max_entries", "workers"
 
 
 class Options(process.Options):
-    """The options of every server, with a longer time limit for calls: the server behind the program has one of its
-    own."""
+    """The options of every server, with a longer time limit for calls: the server behind the program has its own."""
 
     max_seconds: float = Field(600.0, gt=0, description="seconds that one call may take")
 

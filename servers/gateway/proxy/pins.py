@@ -31,8 +31,7 @@ ALL_CAPABILITIES = ClientOptions(
     reconnect=False,
     cache_bytes=0,
 )
-"""Options of a client that declares all capabilities, but answers no requests: the server only has to list its
-tools."""
+"""Options of a client that declares all capabilities, but answers no requests: the server only lists its tools."""
 
 Tool = Mapping[str, Any]
 

@@ -6,8 +6,7 @@ SCHEMES = ("http", "https", "ws", "wss")
 
 
 def check_url(url: str) -> str:
-    """Return `url` unchanged. Raises ValueError with a one-line message that contains no secret if it is not the URL
-    of a server."""
+    """Return `url` unchanged. Raises ValueError with one line that contains no secret if it is not a server's URL."""
     try:
         parts = urlsplit(url)
         is_valid = parts.scheme in SCHEMES and bool(parts.hostname) and parts.port != 0

@@ -1,5 +1,4 @@
-"""`rules`: the extension that enforces an operator's rules for a server. It wraps the handlers of methods, whatever
-they do.
+"""`rules`: the extension that enforces an operator's rules for a server, around the handlers of methods.
 
     bridge(upstream, extensions=[rules(Rules(deny=("delete_*",), seconds=60), pins=Pins(path), name="github")])
 

@@ -27,8 +27,7 @@ _CONDITION = "pins"
 _MAX_ATTEMPTS = 3
 """Maximum number of attempts to list the tools if they change meanwhile; then the last list is used."""
 _MAX_LOGGED = 1_000
-"""Maximum number of withheld tools of which it is remembered that they were logged: a server may produce new ones
-endlessly."""
+"""Maximum number of withheld tools remembered as logged: a server may produce new ones endlessly."""
 _MAX_NAMED_TOOLS = 5
 """Maximum number of tools that a message names."""
 
@@ -120,8 +119,7 @@ class Guard:
         """Check that the definition of the server's tool `name`, which the client sees as `shown_name`, matches its
         pin. If the definition is not known, list all tools first, once for all calls over `link`.
 
-        Raises ToolError if the tool is withheld, UnknownTool if the server has no such tool, and the same errors as
-        `list_tools`.
+        Raises ToolError if the tool is withheld, UnknownTool if the server has none, and the errors of `list_tools`.
         """
         if not self._is_known(name):
             async with self._listing_lock(link):

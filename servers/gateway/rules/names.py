@@ -19,8 +19,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 @record
 class Rules:
-    """The rules for one server. Raises ValueError with a one-line message for rules that are invalid or contradict
-    each other."""
+    """The rules for one server. Raises ValueError with a one-line message for invalid or contradictory rules."""
 
     allow: tuple[str, ...] | None = None
     """Names or patterns such as `read_*` of the allowed tools; None for all."""
@@ -82,8 +81,7 @@ class Rules:
         return name not in self.rename and any(new == name and self.allows(old) for old, new in self.rename.items())
 
     def apply(self, tool: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return a tool of the server's list with the name and the description that clients see; None if it is
-        hidden."""
+        """Return a tool of the server's list with the name and description that clients see; None if it is hidden."""
         name = tool["name"]
         shown_name = self.shown_name(name)
         if shown_name is None:

@@ -46,8 +46,7 @@ class Pins:
     """The pins of one server. If another process changes the file, `refresh` reads it again."""
 
     def __init__(self, path: Path) -> None:
-        """Read the pins. Raises ValueError with a one-line message for a file that can't be read or is not a pins
-        file."""
+        """Read the pins. Raises ValueError with a one-line message for an unreadable file, or one without pins."""
         self.path = path
         self._tools: dict[str, dict[str, Any]] | None = None
         self._stamp: Stamp = None

@@ -1,5 +1,4 @@
-"""Chooses the servers to run, with their settings from a configuration file. Without one, they have useful
-defaults."""
+"""Chooses the servers to run, with their settings from a configuration file, or with useful defaults."""
 
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence

@@ -1,5 +1,4 @@
-"""A configuration file, in YAML, for several servers: the options that every server has, and the settings of each
-server.
+"""A configuration file, in YAML, for several servers: the options that every server has, and the settings of each.
 
     port: 8080
     token-file: token
@@ -59,15 +58,13 @@ class Configuration(NamedTuple):
         return read_rules(written, self.path, settings, self.principals, f"servers.{name}.")
 
     def settings(self, name: str, fields: Mapping[str, FieldInfo]) -> Mapping[str, FileValue]:
-        """Return the settings of the server called `name`. Raises ValueError for a key that is not one of
-        `fields`."""
+        """Return the settings of the server called `name`. Raises ValueError for a key that is not in `fields`."""
         if self.path is None or self.servers is None:
             return {}
         return parse_settings(self.servers.get(name, {}), fields, self.path, f"servers.{name}.")
 
     def exposed(self, settings: Mapping[str, FileValue], fields: Mapping[str, FieldInfo]) -> str | None:
-        """Return the source of the first secret among `settings` that other users of the machine can read; None if
-        there is none."""
+        """Return the source of the first secret among `settings` that other users can read; None if there is none."""
         if not self.readable_by_others:
             return None
         return next((setting.source for name, setting in settings.items() if is_secret(fields[name])), None)

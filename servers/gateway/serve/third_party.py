@@ -88,8 +88,7 @@ class ThirdPartyServer:
     """The configuration file. Paths in it are relative to its directory, which is also the default working directory
     of a command."""
     exposed: str | None
-    """The location of a secret of this server that other users of the machine can read; None if they can't read
-    any."""
+    """The location of a secret of this server that other users of the machine can read; None without one."""
     file_values: Mapping[str, FileValue]
     """All settings as in the file, by key, with their locations."""
 
@@ -170,8 +169,7 @@ def read_third_party(
 
 @contextmanager
 def _locate_errors(path: Path, location: str) -> Iterator[None]:
-    """Add `path` and `location` to a ValueError that is raised in the block, unless its message begins with the
-    path."""
+    """Add `path` and `location` to a ValueError raised in the block, unless its message begins with the path."""
     try:
         yield
     except ValueError as error:

@@ -54,8 +54,7 @@ JSON_OIDS = frozenset({114, 3802})
 
 
 def decode(value: Cell, oid: int) -> Any:
-    """Decode a value of the type with this oid as a bool, an int, a float, a one-dimensional list, or otherwise a
-    str."""
+    """Decode a value of the type with this oid as a bool, an int, a float, a one-dimensional list, or else a str."""
     if value is None:
         return None
     if oid in _ELEMENT_OIDS or oid in _TEXT_ARRAYS:

@@ -184,8 +184,7 @@ class Link:
             return await self._read(sql, len(prefix), _NO_ROWS)
 
     async def ask(self, sql: str, *parameters: object, deadline: Deadline) -> list[tuple[Any, ...]]:
-        """Return the rows of one of the server's own queries. Their values are str, int, float, bool, None, or lists
-        of these.
+        """Return the rows of one of the server's own queries, of str, int, float, bool, None, or lists of these.
 
         Raises SqlError.
         """
@@ -195,8 +194,7 @@ class Link:
 
     @asynccontextmanager
     async def transaction(self, deadline: Deadline, mode: str = "READ ONLY") -> AsyncIterator[None]:
-        """Begin a transaction that is rolled back at the end of the block, unless it has already ended. Raises
-        SqlError."""
+        """Begin a transaction that is rolled back at the end of the block, unless it has ended. Raises SqlError."""
         try:
             await self.begin(deadline, mode)
             yield
@@ -312,8 +310,7 @@ class Link:
             await self._end_copy(reason)
 
     async def _end_copy(self, reason: bytes | None) -> None:
-        """End the rows, so that other messages can be sent. `reason` says why they are incomplete; None if they are
-        not."""
+        """End the rows, so that other messages can be sent. `reason` says why they are incomplete; None if not."""
         with ExitStack() as unless_ended:
             unless_ended.callback(self.close)
             with anyio.move_on_after(_CANCEL_SECONDS, shield=True):

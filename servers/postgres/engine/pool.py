@@ -42,8 +42,7 @@ class Pool(pool.Pool[Link]):
         return await self._take(ask, Deadline(self._max_wait))
 
     async def begin(self, deadline: Deadline, mode: str = "READ ONLY") -> Link:
-        """Take a connection and begin a transaction on it. Raises SqlError, with code `busy` if none becomes free in
-        time."""
+        """Take a connection and begin a transaction on it. Raises SqlError: `busy` if none becomes free in time."""
 
         async def begin(link: Link, probe_timeout: float | None) -> None:
             await link.begin(deadline, mode, probe_timeout=probe_timeout)

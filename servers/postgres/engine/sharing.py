@@ -1,5 +1,4 @@
-"""Detects a pooler in transaction mode, which gives a PostgreSQL process to other clients between this server's
-transactions.
+"""Detects a pooler in transaction mode, which gives a process to other clients between this server's transactions.
 
 Everything works with such a pooler, with two exceptions: LISTEN, whose notifications would reach another client, and
 transactions that stay open for the next call of a client, which would occupy the pooler's few connections.
@@ -18,8 +17,7 @@ _BACKEND = "SELECT pg_catalog.pg_backend_pid()"
 _TEST_ROUNDS = 3
 """Number of rounds of the test; there are several, since other clients may interfere with one of them."""
 _TEST_TIMEOUT = 3.0
-"""Seconds within which a pooler must provide two connections. If it does not, it is unclear whether it shares
-them."""
+"""Seconds within which a pooler must provide two connections. Otherwise it is unclear whether it shares them."""
 
 
 class NoTransactionsError(SqlError):

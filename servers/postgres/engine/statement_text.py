@@ -147,8 +147,7 @@ class Statement:
 
 
 def check_reads(sql: str) -> Statement:
-    """Return the statement if it may be run for reading. Otherwise raises SqlError with code `refused` and the
-    reason."""
+    """Return the statement if it may be run for reading. Otherwise raises SqlError `refused` with the reason."""
     if asks_for_schema(sql):
         raise _make_refusal("PostgreSQL has no such command", DESCRIBE_HINT)
     statement = Statement(sql)
@@ -265,8 +264,7 @@ def bind_named(sql: str, values: Mapping[str, Any]) -> tuple[str, list[Any]]:
 
 
 def _tokenize(sql: str) -> Iterator[Token]:
-    """Yield the tokens, without white space and comments. Raises SqlError with code `bad_statement` if one is
-    unterminated."""
+    """Yield the tokens, without white space and comments. Raises SqlError `bad_statement` if one is unterminated."""
     position = 0
     while position < len(sql):
         match = _TOKEN.match(sql, position)

@@ -21,8 +21,7 @@ _HIDDEN_SESSIONS = "not allowed for this role: sessions of others (the operator 
 
 
 async def check_health(ask: Ask) -> list[str]:
-    """Return the lines of the report: the title of each check, and the findings below it. `ask` must be in a
-    transaction.
+    """Return the lines of the report: the title of each check, then its findings. `ask` must be in a transaction.
 
     If a check fails, the report contains the reason. Raises SqlError only if the connection breaks.
     """

@@ -24,8 +24,7 @@ from servers.postgres.values import Codec, encode_parameter
 Row = tuple[Cell, ...]
 
 MODE = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
-"""The mode of a transaction in which all statements, including those for later pages, see the same state of the
-database."""
+"""The mode of a transaction in which all statements, including those for later pages, see the same state."""
 _BOM = "\ufeff"
 """The byte order mark, with which SQL that was copied from a file may begin."""
 _CURSOR = "mcp_bundle_rows"
@@ -55,8 +54,7 @@ class Answer(NamedTuple):
     rest: Remainder | None
     """What remains of the query; None after the last rows."""
     snapshot: str
-    """The snapshot that the query saw, in PostgreSQL's notation; empty if it is not needed because the query has
-    ended."""
+    """The snapshot that the query saw, in PostgreSQL's notation; empty if the query has ended."""
     duration: float
     """The time that the result took."""
 

@@ -71,8 +71,7 @@ async def read_first_rows(table: str, limits: AnswerLimits, session: Session) ->
 
 
 async def find_row(table: str, key: str, limits: AnswerLimits, session: Session) -> TableRows:
-    """Return the row with that key, as `uris.join_key` writes it. Raises SqlError with code `not_found` if there is
-    no such row."""
+    """Return the row with that key, as `uris.join_key` writes it. Raises SqlError `not_found` if there is none."""
     relation = await find_relation(session.ask, table)
     columns = await _find_key(session.ask, relation)
     parts = split_key(key, len(columns))

@@ -69,8 +69,7 @@ class Snapshots:
         return await self._run(query._replace(offset=position.offset), limits, deadline, position)
 
     async def release(self) -> None:
-        """Release all kept transactions, for a statement that needs exclusive access to a table that they have
-        read."""
+        """Release all kept transactions, for a statement that needs exclusive access to a table they have read."""
         while await self._cursors.release_oldest(lambda _: True):
             """Each call releases the oldest one."""
 

@@ -53,8 +53,7 @@ class Relation(NamedTuple):
 
 
 async def read_relations(ask: Ask, oid: int | None = None) -> list[Relation]:
-    """Return the tables and views that are not system ones, in the order of their names; with an `oid`, only that
-    one."""
+    """Return the tables and views that are not system ones, ordered by name; with an `oid`, only that one."""
     relations = [
         Relation(number, SqlName(name), KINDS[kind], rows, comment)
         for number, name, kind, rows, comment in await ask(_QUERY, oid)

@@ -61,8 +61,7 @@ class Trigger(NamedTuple):
 async def ensure_trigger(link: Link, table: int, deadline: Deadline) -> Trigger:
     """Create the trigger on the table with this oid, unless it exists.
 
-    It is not created if the role may not do so, or if the table stays locked. Raises SqlError if the connection
-    broke.
+    It is not created if the role may not, or the table stays locked. Raises SqlError if the connection broke.
     """
     for _ in range(_MAX_TRIES):
         ((has_function, has_trigger),) = await link.ask(_EXISTING, table, deadline=deadline)

@@ -84,8 +84,7 @@ class DatabaseState(NamedTuple):
     tables: Mapping[str, Mapping[int, Part]]
     """For each requested table, by name, its parts by oid. Tables that do not exist are missing."""
     all_rows: str | None
-    """A digest of the counts of all tables: if it differs, rows of some table have changed. None if it was not
-    requested."""
+    """A digest of the counts of all tables: if it differs, rows of some have changed. None if not requested."""
     schema: str | None
     """A digest of the catalog: if it differs, the schema has changed. None if it was not requested."""
 

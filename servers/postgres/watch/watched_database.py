@@ -47,8 +47,7 @@ class Source(Protocol):
         """Open a connection only for this watch, which closes it. Raises SqlError."""
 
     async def find_name(self, table: str) -> str:
-        """Return the name of a table in the form in which PostgreSQL writes it, or `table` if there is no such
-        table."""
+        """Return the name of a table in the form in which PostgreSQL writes it, or `table` if there is none."""
 
 
 class WatchedPostgresDatabase(watch.WatchedDatabase):

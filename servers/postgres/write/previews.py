@@ -83,8 +83,7 @@ class _Table(NamedTuple):
         return f"{self._select_clause()} WHERE {self.own_condition.format(column)} LIMIT {_MAX_CANDIDATES}"
 
     def select_by_keys(self) -> str:
-        """Return a query for the rows with the given keys, whose parameters are arrays, one for each column of the
-        key."""
+        """Return a query for the rows with the given keys, whose parameters are arrays, one per column of the key."""
         texts = ", ".join(f"{name}::pg_catalog.text" for name in self.key)
         numbers = range(1, len(self.key) + 1)
         arrays = ", ".join(f"pg_catalog.unnest(${number}::pg_catalog.text[])" for number in numbers)

@@ -145,6 +145,5 @@ class _Batch:
 
 
 async def run_all(session: Session, statements: Sequence[Statement], limits: AnswerLimits) -> BatchResult:
-    """Run the statements in the current transaction, without committing it. Raises SqlError with the number of the
-    statement."""
+    """Run the statements in the current transaction, without committing it. Raises SqlError with its number."""
     return await _Batch(session, limits).run(statements)

@@ -1,5 +1,4 @@
-"""Prompts as resources: their source, their rendered text, and an index of the libraries; and subscriptions to
-them."""
+"""Prompts as resources: their source, their rendered text, an index of the libraries; and subscriptions to them."""
 
 import json
 from collections.abc import Mapping

@@ -10,8 +10,7 @@ from .context import Ctx
 
 
 class LibrarySkills:
-    """The prompts of the libraries as skills. Prompts with a name or description that a skill can't have are left
-    out."""
+    """The prompts of the libraries as skills, without those with a name or description that a skill can't have."""
 
     async def list(self, context: Ctx) -> Sequence[Skill]:
         """Return the first skills."""

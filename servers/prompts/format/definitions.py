@@ -62,6 +62,5 @@ class Prompt(NamedTuple):
 
 
 def order_arguments(arguments: Iterable[Argument]) -> tuple[Argument, ...]:
-    """Return the arguments with the required ones first, and otherwise in the same order: clients may pass values by
-    position."""
+    """Return the arguments with the required ones first, otherwise in order: clients may pass values by position."""
     return tuple(sorted(arguments, key=lambda argument: not argument.required))

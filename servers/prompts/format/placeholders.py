@@ -43,8 +43,7 @@ class TextArguments(NamedTuple):
 
 
 def find_arguments(text: str, syntax: Syntax, hint: str = "", names: Sequence[str] = ()) -> TextArguments:
-    """Return the arguments of a text; `names` are those declared in its front matter, which only Claude Code
-    supports."""
+    """Return the arguments of a text; `names` are those in its front matter, which only Claude Code supports."""
     if syntax == "claude":
         if names:
             return TextArguments(tuple(Argument(name) for name in names), tuple(names))

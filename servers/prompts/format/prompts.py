@@ -1,5 +1,4 @@
-"""Prompts in this server's own format: front matter with the keys of `front_matter.PROMPT`, and a template as
-the body."""
+"""Prompts in this server's own format: front matter with the keys of `front_matter.PROMPT`, and a template."""
 
 from typing import Literal
 

@@ -55,8 +55,7 @@ def format_manifest(prompt: Prompt, body: str) -> str:
 
 
 def require_valid_manifest(prompt: Prompt, document: Document) -> None:
-    """Check that the SKILL.md of the prompt, which this server could read, is also valid for hosts. Raises
-    PromptError."""
+    """Check that the SKILL.md of the prompt, which this server can read, is valid for hosts. Raises PromptError."""
     _require_valid(prompt)
     front = document.front or YamlMapping(1)
     for key in ("name", "description"):

@@ -233,8 +233,7 @@ class Library:
         return self.problems()
 
     def count(self) -> int:
-        """Return the number of prompts whose file is valid. Takes as long as `check`, but only once after a
-        change."""
+        """Return the number of prompts whose file is valid. As slow as `check`, but only once after a change."""
         snapshot = self._snapshot
         if self._counted[0] != snapshot.number:
             served = sum(self._find_problem(file) is None for file in snapshot.names.values())

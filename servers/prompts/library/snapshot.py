@@ -72,8 +72,7 @@ FindProblem = Callable[[File], Problem | None]
 def advance(
     old: Snapshot, entries: Iterable[Entry], root: tuple[str, ...], find_problem: FindProblem, read: Read
 ) -> Snapshot:
-    """Return the state after a scan of the folder at `root` that found `entries`; the first entry is the folder
-    itself."""
+    """Return the state after a scan of the folder at `root` that found `entries`; the first is the folder itself."""
     scan = _Scan(old, root, find_problem, read)
     listed = list(entries)
     skills = _find_skills(item.path for item in listed if item.kind != "directory")

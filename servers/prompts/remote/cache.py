@@ -89,8 +89,7 @@ class Checkout:
         return self.address.shown
 
     def load(self) -> None:
-        """Read the state of the cache. A cache in which a file is missing or has another size counts as empty.
-        Blocks."""
+        """Read the state of the cache. One in which a file is missing or has another size counts as empty. Blocks."""
         loaded = None
         with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):
             state = json.loads((self._tree / "state.json").read_bytes())

@@ -126,8 +126,7 @@ class Command(NamedTuple):
 
 
 def make_command(rendering: Rendering, data: bytes, host: Host) -> Command:
-    """Return the command equivalent to a prompt whose file contains `data`. Raises PromptError if the host can't
-    express it."""
+    """Return the command equivalent to a prompt whose file contains `data`. Raises PromptError if there is none."""
     prompt = rendering.prompt
     if prompt.syntax == host.syntax:
         return Command(data, ())

@@ -67,8 +67,7 @@ class Rendering:
         """Read the templates that the prompt includes, and compile all. Raises PromptError."""
         self.prompt = prompt
         self.is_quick = self.was_late = False
-        """`is_quick`: the last rendering in a thread was fast. `was_late`: a rendering without a thread took too
-        long."""
+        """`is_quick`: the last rendering in a thread was fast. `was_late`: one without a thread took too long."""
         self._read = read
         self._partials: dict[str, Template] = {}
         self._templates: dict[int, Template] = {}

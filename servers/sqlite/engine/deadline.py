@@ -73,8 +73,7 @@ def impose_quick_limits(connection: sqlite3.Connection, limits: Limits) -> None:
 
 
 class Uninterruptible(Exception):
-    """Raised for work that can't be interrupted, before any of it is done. It must be done in a process that can be
-    killed."""
+    """Raised for work that can't be interrupted, before any of it is done: it needs a process that can be killed."""
 
 
 class StatementDeadline(WorkDeadline):

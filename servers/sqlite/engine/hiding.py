@@ -116,8 +116,7 @@ class HiddenSchema:
         return all(column is not None and column.lower() in names for column in columns)
 
     def is_guarded_read(self, table: str, schema: str | None, source: str | None) -> bool:
-        """Return True for a read of the stored schema, or of a table with hidden columns, unless it is its own view
-        that reads it."""
+        """Return True for a read of the stored schema, or of a table with hidden columns, except by its own view."""
         name = table.lower()
         return schema != "temp" and (name in self._tables or name in _SCHEMA_TABLES) and source != _name_view(name)
 
@@ -280,8 +279,7 @@ def _name_view(table: str) -> str:
 
 
 def _make_matcher(words: Sequence[str]) -> Callable[[str], bool]:
-    """Return a function that returns True if a text contains the first word, and one of the others if there are
-    any."""
+    """Return a function that returns True if a text contains the first word, and one of the others, if any."""
     first = re.compile(rf"(?<!\w){re.escape(words[0])}(?!\w)", re.IGNORECASE)
     others = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, words[1:]))})(?!\w)", re.IGNORECASE)
     if len(words) == 1:

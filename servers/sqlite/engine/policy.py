@@ -111,8 +111,7 @@ _SUGGESTIONS = {
 
 
 class Policy:
-    """The authorizer of one connection, for statements that read, and if it is `writable`, for those that change the
-    database.
+    """The authorizer of one connection, for statements that read and, if `writable`, those that change the database.
 
     `closed_modules` are the virtual tables that no statement may read. With `views`, temporary views may be created.
     `uninterruptible_tables` are the tables whose use calls functions that can't be interrupted, which is refused;

@@ -32,8 +32,7 @@ _MEMORY_DIVISOR = 4
 _MIN_MEBIBYTES = 16
 """Minimum memory limit of a process, in mebibytes."""
 _GRACE_SECONDS = 0.5
-"""A process is killed this many seconds after the timeout of its statement. Until then most statements stop by
-themselves."""
+"""A process is killed this many seconds after the timeout of its statement. Until then most stop by themselves."""
 _START_TIMEOUT = 60
 """Maximum number of seconds for starting a process. It is not part of a statement's timeout, since a slow disk says
 nothing about the statement."""

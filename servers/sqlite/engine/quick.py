@@ -123,8 +123,7 @@ class QuickReader:
         """Processor time that the thread had used before the last read."""
 
     def run(self, statement: str, work: Work[T | None], *, is_first: bool = True) -> T | None:
-        """Return the result of `work`, which runs `statement`; None if a thread has to do it. Never waits or
-        raises."""
+        """Return the result of `work`, which runs `statement`; None if a thread has to. Never waits or raises."""
         entry, handle, began = self._known.get(statement), self._handle, time.monotonic()
         if entry is None or not entry.tries_left or handle is None or began < self._paused_until:
             return None

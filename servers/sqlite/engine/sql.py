@@ -113,6 +113,5 @@ def replace_double_quotes(query: str) -> str:
 
 
 def replace_parameters(query: str) -> str:
-    """Return the query with NULL instead of each parameter, since SQLite treats parameters without a value as
-    NULL."""
+    """Return the query with NULL instead of each parameter: SQLite treats those without a value as NULL."""
     return _TOKENS.sub(lambda token: "NULL" if token["parameter"] else token[0], query)

@@ -19,8 +19,7 @@ _BATCH_ROWS, _BATCH_BYTES = 1_000, 1_000_000
 
 
 class Codec:
-    """Encodes SQLite values for exports. In CSV, a blob becomes base64, and text that is not UTF-8 keeps its
-    bytes."""
+    """Encodes SQLite values for exports. In CSV, a blob becomes base64; text that is not UTF-8 keeps its bytes."""
 
     def encode(self, rows: Sequence[Row], cell_bytes: int) -> list[Row]:
         """Return the rows as JSON values."""

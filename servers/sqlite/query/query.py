@@ -1,6 +1,4 @@
-"""Runs a query, and returns as many rows as fit into one result; or returns its plan, for which the statement is only
-compiled.
-"""
+"""Runs a query, and returns as many rows as fit into one result; or compiles it, and returns its plan."""
 
 import re
 import sqlite3

@@ -58,8 +58,7 @@ def _order_by(key: list[str]) -> str:
 def find_row(
     table: str, key: str, limits: AnswerLimits, connection: sqlite3.Connection, deadline: StatementDeadline
 ) -> TableRows:
-    """Return the row with that key, as `uris.join_key` writes it. Raises SqlError with code `not_found` if it does
-    not exist."""
+    """Return the row with that key, as `uris.join_key` writes it. Raises SqlError `not_found` if there is none."""
     with hold_snapshot(connection, deadline):
         entry = get_entry(connection, table)
         columns = _find_key_columns(connection, entry)

@@ -34,8 +34,7 @@ class RowsAndCursor(NamedTuple):
     cursor: str | None
     """The cursor; None after the last rows."""
     changed: bool
-    """True if the database was changed between these rows and the previous ones, so that some may be missing or
-    repeated."""
+    """True if the database was changed between these rows and the previous ones: some may be missing or repeated."""
 
 
 class _OpenStatement(NamedTuple):

@@ -21,8 +21,7 @@ _MAX_ROWS = 100_000
 _TIME_SHARE = 0.5
 """The share of a call's timeout that statistics may take."""
 _MAX_DISTINCT_BYTES = 16_000_000
-"""Maximum total size of the values of a column whose distinct values are counted, since counting keeps them in
-memory."""
+"""Maximum size of the values of a column whose distinct values are counted, since counting keeps them in memory."""
 _MAX_VALUE_BYTES = 100
 """Maximum number of bytes of a value that are shown."""
 _COLUMN_KINDS = ("ordinary", "hidden", "generated virtual", "generated stored")

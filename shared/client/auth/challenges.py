@@ -14,14 +14,12 @@ _SCHEME = re.compile(rf"({_WORD})(?:[ \t]+|(?=[ \t]*(?:,|$)))")
 _TOKEN68 = re.compile(r"[A-Za-z0-9._~+/-]+=*(?=[ \t]*(?:,|$))")
 _SEPARATOR = re.compile(r"[ \t,]*")
 _PREFERRED_SCHEMES = ("dpop", "bearer")
-"""The schemes that OAuth can answer, best first. A token that is bound to a key is preferred, since a thief can't use
-it."""
+"""The schemes that OAuth can answer, best first. A token bound to a key is preferred, since a thief can't use it."""
 
 
 @record
 class Challenge:
-    """One challenge of a server: a scheme and its parameters. The scheme and the parameter names are in lower
-    case."""
+    """One challenge of a server: a scheme and its parameters. Scheme and parameter names are in lower case."""
 
     scheme: str
     parameters: Mapping[str, str]

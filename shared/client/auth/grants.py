@@ -49,8 +49,7 @@ class Grant(Protocol):
 
     @property
     def client(self) -> ClientInformation | None:
-        """The registration of the client; None if the client is not registered yet, or if the grant needs no
-        client."""
+        """The registration of the client; None if it is not registered yet, or the grant needs none."""
 
     @property
     def redirect(self) -> Redirect | None:
@@ -80,8 +79,7 @@ class AuthorizationCode:
     needs_person = True
 
     def login_required(self, missing_scopes: frozenset[str] = frozenset()) -> LoginRequired:
-        """Return the error to raise if no user can log in. `missing_scopes` are the scopes that an earlier login did
-        not grant."""
+        """Return the error to raise if no user can log in. An earlier login did not grant `missing_scopes`."""
         reason = (
             f"the login lacks the scope {escape(' '.join(sorted(missing_scopes)))[:200]}"
             if missing_scopes

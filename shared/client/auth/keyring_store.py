@@ -27,8 +27,7 @@ _LOOKUP_ERRORS = (
     *(AttributeError, ImportError, OSError, TypeError, ValueError),
     *(KeyringError, RuntimeError, configparser.Error),
 )
-"""The errors that `keyring.get_keyring` may raise: it imports a class that the user names, and reads a configuration
-file."""
+"""The errors that `keyring.get_keyring` may raise: it imports a class that the user names, and reads a file."""
 
 
 def usable_keyring() -> KeyringBackend | None:

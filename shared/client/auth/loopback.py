@@ -70,8 +70,7 @@ class Loopback:
         return (f"http://{self._host}{self._path}",)
 
     async def open(self, url: str) -> Mapping[str, str]:
-        """Open the login page `url` in the browser, and wait for the redirect that answers it. Raises AuthError if
-        none arrives."""
+        """Open the login page `url` in the browser, and wait for the redirect that answers it. Raises AuthError."""
         if self._socket is None or urlsplit(url).scheme not in ("http", "https"):
             raise AuthError("no login page was opened")
         state = dict(parse_qsl(urlsplit(url).query)).get("state")

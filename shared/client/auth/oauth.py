@@ -86,8 +86,7 @@ class OAuth:
         return self._grant.redirect is not None
 
     async def headers(self, method: str, url: str) -> Mapping[str, str]:
-        """Return the headers with the token; none for another server. Raises `AuthError` if an expired token can't be
-        renewed."""
+        """Return the headers with the token; none for another server. Raises `AuthError` if it can't be renewed."""
         if not _same_origin(self._url, url):
             return {}
         current = self._current

@@ -90,8 +90,7 @@ class FileTokens:
             file_lock.release()
 
     def entries(self) -> dict[Key, dict[str, Any]]:
-        """Return all stored values. Raises AuthError for a file that can't be read; a damaged file is also
-        renamed."""
+        """Return all stored values. Raises AuthError for an unreadable file; a damaged file is also renamed."""
         with self._convert_errors():
             contents = self._read()
         if contents is None:

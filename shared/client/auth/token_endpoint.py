@@ -26,16 +26,13 @@ _KEY_TYPES: dict[str, type[ECKey | RSAKey | OKPKey]] = {"ES": ECKey, "RS": RSAKe
 _ASSERTION_SECONDS = 60
 """The lifetime in seconds of a signed assertion; it is used at once, so a short one suffices."""
 _MAX_LIFETIME_SECONDS = 10 * 365 * 24 * 3600
-"""The longest plausible lifetime of a token in seconds. If an issuer states a longer one, the expiry is treated as
-unknown."""
+"""The longest plausible lifetime of a token in seconds. With a longer one, the expiry is treated as unknown."""
 _PUBLIC_FIELDS = {"audience", "client_id", "grant_type", "redirect_uri", "resource", "scope"}
-"""The fields of a request whose values may appear in an error's text, in addition to fields whose names end in
-`_type`."""
+"""The fields of a request whose values may appear in an error's text, besides those whose names end in `_type`."""
 
 
 class TokenRefused(AuthError):
-    """Raised if an authorization server refuses to issue a token; `error` is its error code (RFC 6749, section
-    5.2)."""
+    """Raised if an authorization server refuses a token; `error` is its error code (RFC 6749, section 5.2)."""
 
     def __init__(self, error: str, message: str) -> None:
         super().__init__(message)

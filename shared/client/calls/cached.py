@@ -135,8 +135,7 @@ class CachedRequests:
             self._expire(lambda cache_key: cache_key.method in _LIST_METHODS.get(change.kind, ()))
 
     def on_input_required(self, method: str, params: Mapping[str, Any]) -> None:
-        """Handle a response that requires input: the result will depend on the client's answers, so it must not be
-        cached."""
+        """Handle a response that requires input: the result, which depends on the client's answers, is not cached."""
         cache_key = self._cache_key(method, params)
         if cache_key is not None:
             self._expire(lambda candidate: candidate == cache_key)

@@ -49,8 +49,7 @@ class TypedCalls:
         on_invalid_result: Callable[[str], None] = lambda method: None,
     ) -> None:
         """`supports_output_schemas` returns True if the protocol version in use defines output schemas.
-        `on_invalid_result` is called with the method of an unusable result, so that a cache does not return this
-        result again."""
+        `on_invalid_result` is called with the method of an unusable result, so that no cache returns it again."""
         self._request = request
         self._has_output_schemas = supports_output_schemas
         self._on_invalid_result = on_invalid_result
@@ -150,8 +149,7 @@ class TypedCalls:
         *,
         timeout: float | None = DEFAULT_TIMEOUT,  # noqa: ASYNC109 - part of the interface
     ) -> GetPromptResult:
-        """Return a rendered prompt. Raises TypeError for an argument that is not a string, since the protocol allows
-        only strings."""
+        """Return a rendered prompt. Raises TypeError for an argument that is not a string."""
         for argument, value in (arguments or {}).items():
             if not isinstance(value, str):
                 raise TypeError(

@@ -31,8 +31,7 @@ class Visits:
             self.end(next(iter(self._events)))
 
     def end(self, id: str) -> bool:
-        """End a visit because it is complete or cancelled. Returns False if the visit is unknown or has already
-        ended."""
+        """End a visit because it is complete or cancelled. Returns False if it is unknown or has ended."""
         event = self._events.pop(id, None)
         if event is None:
             return False
@@ -40,8 +39,7 @@ class Visits:
         return True
 
     async def wait(self, ids: Iterable[str], timeout_seconds: float | None) -> None:
-        """Wait until these visits are complete, but for at most `timeout_seconds`: a server need not report
-        completion."""
+        """Wait until these visits are complete, but for at most `timeout_seconds`: a server need not report it."""
         with anyio.move_on_after(timeout_seconds):
             for event in [self._events[id_] for id_ in ids if id_ in self._events]:
                 await event.wait()

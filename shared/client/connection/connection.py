@@ -236,8 +236,7 @@ class Connection:
 
     @contextmanager
     def send(self, id: RequestId, on_notification: Callable[[Notified], None] | None = None) -> Iterator[Waiter]:
-        """Send the request `id`, which the session has prepared, and cancel it at the end of the block if it has no
-        answer.
+        """Send the request `id` of the session, and cancel it at the end of the block if it has no answer.
 
         Raises Unreached if the connection is already lost, and ConnectionError if it is not open yet.
         """
@@ -268,8 +267,7 @@ class Connection:
             self.session.forget_token(token)
 
     async def answer(self, waiter: Waiter, timeout_seconds: float | None) -> Response | Failure | InputWanted:
-        """Wait for the end of a request. While the server waits for an answer from the client, the time limit is
-        extended.
+        """Wait for the end of a request. The time limit is extended while the server waits for an answer.
 
         Raises TimeoutError after `timeout_seconds`, and the same errors as `Waiter.wait`.
         """

@@ -27,8 +27,7 @@ _MAX_NAMED_VERSIONS = 10
 
 
 async def open_session(connection: Connection, options: ClientOptions) -> None:
-    """Open the session of `connection` in `options.mode`. A server that is too busy is asked again, up to 4 times in
-    all.
+    """Open the session of `connection` in `options.mode`. A busy server is asked again, up to 4 times in all.
 
     Raises PeerError if the server refuses, TimeoutError if it does not answer, and ConnectionError if it has
     disconnected, its answer can't be used, or it supports no common version.

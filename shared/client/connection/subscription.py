@@ -19,8 +19,7 @@ ChangeKind = Literal["resource", "tools", "prompts", "resources", "missed"]
 in which any of them may have changed."""
 
 MAX_URI_LENGTH = 8_192
-"""The maximum length in characters of the URI in a change. It limits the memory of a thousand changes that wait for a
-slow reader."""
+"""The maximum length in characters of the URI in a change. A thousand changes may wait for a slow reader."""
 UNSUBSCRIBE_SECONDS = 2.0
 """Seconds that the server has to answer the requests that end a subscription."""
 _LISTS: tuple[ChangeKind, ...] = ("tools", "prompts", "resources")
@@ -53,8 +52,7 @@ def change_of(notification: Notified) -> Change | None:
 
 @dataclass(eq=False, slots=True)
 class Subscription:
-    """Passes to `on_change` the changes of the resources `uris` and, with `lists`, of the lists of tools, prompts and
-    resources."""
+    """Passes to `on_change` the changes of the resources `uris` and, with `lists`, of all lists."""
 
     uris: Sequence[str]
     on_change: Callable[[Change], None]
@@ -168,8 +166,7 @@ async def _subscribe_each(
 
 
 async def _unsubscribe(connection: Connection, uris: Sequence[str]) -> None:
-    """Cancel the subscriptions to `uris`. Missing answers are ignored, for example if the connection closes
-    meanwhile."""
+    """Cancel the subscriptions to `uris`. Missing answers are ignored."""
 
     async def cancel_on_close() -> None:
         await connection.closed.wait()

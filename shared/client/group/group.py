@@ -39,8 +39,7 @@ CLOSING_SECONDS = 10.0
 
 
 class UnknownServer(McpError):
-    """Raised if the group has no server with that name, or if the name of a tool or prompt contains no server's
-    name."""
+    """Raised if the group has no server with that name, or the name of a tool or prompt contains none."""
 
 
 class ClientGroup(AsyncContext):

@@ -20,8 +20,7 @@ class Listed(Generic[Item]):
 
     server: str
     name: str
-    """The name of a tool or a prompt in the group, the URI of a resource, or the URI template of a resource
-    template."""
+    """The name of a tool or a prompt in the group, the URI of a resource, or a URI template."""
     item: Item
     """The item as the server sent it, with its own name."""
 

@@ -80,8 +80,7 @@ class Member:
         return self._client
 
     async def run(self, *, retry: bool) -> None:
-        """Run a client of the server until `begin_close` is called. With `retry`, a failed server is connected to
-        again."""
+        """Run a client of the server until `begin_close` is called. With `retry`, it reconnects after a failure."""
         try:
             with self._scope:
                 await self._run_repeatedly(retry)

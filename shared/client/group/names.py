@@ -67,8 +67,7 @@ def may_be_shortened(rest: str) -> bool:
 
 
 def own_name(name: str, own_names: Iterable[str]) -> str | None:
-    """Return the own name for the full name `name`, out of `own_names`, the names at its server; None if there is
-    none.
+    """Return the own name for the full name `name`, out of `own_names`, those of its server; None if there is none.
 
     Raises ValueError for a name without a server.
     """

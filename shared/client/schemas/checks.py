@@ -37,8 +37,7 @@ class _LazySchema:
 
 
 class ToolChecks:
-    """The schemas of the listed tools. Results are checked against them, and with `arguments`, arguments of calls
-    too.
+    """The schemas of the listed tools. Results are checked against them, and with `arguments`, arguments too.
 
     Without the extra `client`, results are not checked, and `arguments` raises ModuleNotFoundError.
     """

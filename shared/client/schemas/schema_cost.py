@@ -14,8 +14,7 @@ from typing import Any
 from urllib.parse import unquote
 
 MAX_SCHEMAS = 5_000
-"""The maximum number of schemas in one schema. The largest schemas of known servers contain a tenth of this
-number."""
+"""The maximum number of schemas in one schema. The largest known schemas contain a tenth of this."""
 MAX_LEVELS = 64
 """The maximum depth of a value. Results of tools usually have only a few levels."""
 MAX_PATTERNS = 100
@@ -35,8 +34,7 @@ Schema = dict[str, Any]
 
 
 class UnusableSchema(ValueError):
-    """Raised for a schema that can't be used for checks, because it is invalid, refers to other documents, or would
-    take too long."""
+    """Raised for a schema that can't be used: it is invalid, refers to other documents, or would take too long."""
 
 
 class Cost:
@@ -95,8 +93,7 @@ class Cost:
                 raise UnusableSchema(f"it has more than {MAX_SCHEMAS} schemas or {MAX_PATTERNS} patterns")
 
     def _sort(self) -> list[int]:
-        """Return the numbers of the schemas in an order in which each schema comes after those that it applies in
-        place."""
+        """Return the numbers of the schemas in an order in which each comes after those that it applies in place."""
         order: list[int] = []
         unsorted_counts = [len(others) for others in self._in_place_schemas]
         applying_schemas: list[list[int]] = [[] for _ in self._in_place_schemas]

@@ -73,8 +73,7 @@ InputRequests = Mapping[str, tuple[str, dict[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class TaskChannel:
-    """The functions through which a task is followed: they send requests to its server, and answer its input
-    requests."""
+    """The functions through which a task is followed: they send requests to its server, and answer its own."""
 
     request: Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
     """Makes a request with a method and params, repeats it if that may help, and returns the result; `tasks/result`
@@ -158,8 +157,7 @@ async def cancel(channel: TaskChannel, id: str) -> None:
 
 @contextmanager
 def _raise_first_error() -> Iterator[None]:
-    """Raise the first error if several requests about a task fail at once, for example when the connection is
-    lost."""
+    """Raise the first error if several requests about a task fail at once, as when the connection is lost."""
     try:
         yield
     except BaseExceptionGroup as group:

@@ -79,8 +79,7 @@ class ClientSideTasks:
         self._tasks: dict[str, _ClientSideTask] = {}
 
     def handlers(self, input_handlers: Mapping[str, Handler]) -> dict[str, Handler]:
-        """Return `input_handlers` with support for tasks where that is possible, and handlers of requests about
-        tasks."""
+        """Return `input_handlers` with support for tasks where possible, and handlers of requests about tasks."""
         handlers = {
             method: self._with_task_support(handler) if method in _TASK_METHODS else handler
             for method, handler in input_handlers.items()

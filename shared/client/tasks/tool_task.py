@@ -34,8 +34,7 @@ class StartedTool:
         self._immediate_result = immediate_result
 
     async def result(self, on_task: OnTask | None = None) -> CallToolResult:
-        """Return the result of the tool. Input requests of the task are answered meanwhile, and `on_task` receives
-        its states.
+        """Return the result of the tool. Its input requests are answered, and `on_task` receives its states.
 
         Raises the same errors as `Client.call_tool`, and TaskLost; cancelling the wait does not cancel the task.
         """

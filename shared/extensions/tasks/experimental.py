@@ -89,8 +89,7 @@ def request_of(context: Context[Any], name: str, support: str | None) -> TaskReq
     """Return the client's request to run its call of the tool `name` as a task; None if it did not request that.
     `support` is the task support of the tool.
 
-    Raises InvalidParams for an invalid request, and MethodNotFound if the tool does not support tasks, or supports
-    only tasks.
+    Raises InvalidParams for an invalid request, and MethodNotFound if the tool supports no tasks, or only tasks.
     """
     # The request is ignored if the server does not declare tasks (2025-11-25, Tasks, Capability Negotiation).
     is_requested = context.peer.may_request_tasks and (context.call.raw or {}).get("task") is not None
@@ -127,8 +126,7 @@ async def _get(run: Run[Any], context: Context[Any], params: TaskParams) -> dict
 
 
 async def _get_result(run: Run[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
-    """Handle `tasks/result`: wait for the end of the task, and meanwhile send its requests for input to the
-    client."""
+    """Handle `tasks/result`: wait for the end of the task, and send its requests for input to the client."""
     tasks = tasks_of(run)
     task = await tasks.find(params.task_id, _NAME, context.peer)
     async with background() as group, aclosing(tasks.follow(task.id)) as changes:

@@ -48,8 +48,7 @@ class _Form:
         return {"resultType": "task", **_fields(task)}
 
     def status_of(self, result: Mapping[str, Any]) -> TaskStatus:
-        """Return "completed", even if `result` is the failure of a tool: here only a JSON-RPC error makes a task
-        fail."""
+        """Return "completed", even if `result` is the failure of a tool: only a JSON-RPC error makes a task fail."""
         return "completed"
 
     def send_progress(self, context: Context[Any], id: str, report: Report) -> None:
@@ -183,8 +182,7 @@ async def _get(run: Run[Any], context: Context[Any], params: TaskParams) -> dict
 
 
 async def _update(run: Run[Any], context: Context[Any], params: UpdateTaskParams) -> dict[str, Any]:
-    """Handle `tasks/update`, which contains answers to requests for input. Answers to unknown requests are
-    ignored."""
+    """Handle `tasks/update`, which contains answers to requests for input. Other answers are ignored."""
     await _find(run, context, params.task_id)
     answers = {key: {"result": answer} for key, answer in params.input_responses.items()}
     await tasks_of(run).change(params.task_id, lambda task, now: states.answer(task, answers, now))
@@ -236,8 +234,7 @@ class _TaskNotifications:
         """The last revision that was sent of each task, by id."""
 
     async def follow(self) -> None:
-        """Send the states until cancelled. When the server stops, the final states are sent too, which contain the
-        reason."""
+        """Send the states until cancelled. When the server stops, the final states contain the reason."""
         try:
             async with create_task_group() as task_group:
                 for id_ in self._sent:

@@ -74,8 +74,7 @@ def tasks_of(run: Run[Any]) -> "Tasks":
 
 
 class LocalTask(Protocol):
-    """A task whose call runs in this process: a `HostedCall`, which can't be named here because its module imports
-    this one."""
+    """A task whose call runs in this process: a `HostedCall`, whose module imports this one."""
 
     def give_up(self) -> None:
         """Stop working on the task, which has ended."""
@@ -91,8 +90,7 @@ class Tasks:
         self._run = run
         self.store = store
         self.support = support
-        """Returns the task support of tools that belong to other servers; None if the server's own tools declare
-        it."""
+        """Returns the task support of tools of other servers; None if the server's own tools declare it."""
         self.limits = run.server.task_limits
         self.background = TaskSet(partial(log_failure, "a task could not be stored"))
         """The asyncio tasks that write to the store for code that must not wait."""
@@ -162,8 +160,7 @@ class Tasks:
         """Do nothing: those that follow a task of the other replica detect its end themselves."""
 
     def stop(self) -> None:
-        """Prepare to stop: end the tasks that run here as failed, with a reason. From now on no call becomes a
-        task."""
+        """Prepare to stop: end the tasks that run here as failed, with a reason. No call becomes a task any more."""
         self.is_stopping = True
         for hosted in tuple(self.local_tasks.values()):
             self.background.start(hosted.fail(STOPPED))

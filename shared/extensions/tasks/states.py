@@ -42,8 +42,7 @@ def answer(task: TaskRecord, answers: Mapping[str, Any], now: float) -> TaskReco
 
 
 def withdraw(task: TaskRecord, keys: Iterable[str], now: float) -> TaskRecord:
-    """Return the task without the questions and answers with these keys: the answers were read, or are no longer
-    needed."""
+    """Return the task without the questions and answers with these keys, which are no longer needed."""
     removed_keys = set(keys)
     if is_over(task) or removed_keys.isdisjoint({*task.questions, *task.answers}):
         return task

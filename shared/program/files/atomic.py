@@ -232,8 +232,7 @@ def link(old: Entry, new: Entry) -> None:
 
 
 def rename_to_unused(old: Entry, new: Entry) -> None:
-    """Give `old`, which is not a directory, the unused name `new`. Raises FileExistsError if the name exists, and
-    OSError.
+    """Give `old`, which is not a directory, the unused name `new`. Raises FileExistsError if it exists, and OSError.
 
     This creates a hard link and then removes the old name. Without hard links, it checks the name and then renames,
     so a file that appears in between would be replaced.
@@ -255,8 +254,7 @@ def rename_to_unused(old: Entry, new: Entry) -> None:
 
 
 def check_and_rename(old: Entry, new: Entry) -> None:
-    """Rename `old` to `new` after a check that `new` does not exist. Raises FileExistsError if it exists, and
-    OSError."""
+    """Rename `old` to `new` after a check that `new` does not exist. Raises OSError, such as FileExistsError."""
     if stat_entry(new) is not None:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
     SYSTEM.rename((old.directory, old.name), (new.directory, new.name))

@@ -21,8 +21,7 @@ RACE_FREE = (
     and hasattr(os, "O_NOFOLLOW")
     and hasattr(os, "O_DIRECTORY")
 )
-"""True if this system can check and use an entry in one step. If False, the path is checked before and after each
-open."""
+"""True if this system can check and use an entry in one step. Otherwise the path is checked before and after it."""
 CHECKED_TWICE = (
     "this system has no directory descriptors: paths are checked before and after they are opened, and a process "
     "that changes directories at the right moment can escape the allowed ones"
@@ -95,8 +94,7 @@ def entry_at(path: Path) -> Entry:
 
 
 def stat_entry(entry: Entry) -> os.stat_result | None:
-    """Return the current stat of the entry, without following links; None if the entry does not exist. Raises
-    OSError."""
+    """Return the current stat of the entry, without following links; None if it does not exist. Raises OSError."""
     try:
         return SYSTEM.stat(entry.directory, entry.name)
     except FileNotFoundError:
@@ -145,8 +143,7 @@ def child(entry: Entry, directory: int | None, name: str) -> Entry:
 
 
 def list_entries(directory: int | str) -> list["os.DirEntry[str]"]:
-    """Return the entries of an open directory, sorted by name. They can be used while the directory is open. Raises
-    OSError."""
+    """Return the entries of an open directory, sorted by name. Usable while it is open. Raises OSError."""
     with SYSTEM.scan(directory) as entries:
         return sorted(entries, key=_NAME)
 
@@ -196,8 +193,7 @@ def is_writable(entry: Entry) -> bool:
 
 
 def open_unblocked(path: str, flags: int) -> int:
-    """Open a file without waiting for the other end of a named pipe. Used as the `opener` of `open`. Raises
-    OSError."""
+    """Open a file without waiting for the other end of a named pipe: an `opener` of `open`. Raises OSError."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 

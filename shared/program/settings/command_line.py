@@ -1,5 +1,4 @@
-"""Parses the command lines of servers: returns the options that the words set, and the errors in the words, each with
-its position.
+"""Parses the command lines of servers: returns the options that the words set, and errors, each with its position.
 
 A server parses its own arguments with it. Commands that write or check the command line of a server that is started
 later use it too: they must parse the line like the server, and change part of a word in place.
@@ -67,8 +66,7 @@ def spellings(name: str, option: str, *, is_switch: bool, choices: Iterable[str]
 
 
 def read_command_line(words: Sequence[str], options: Mapping[str, Spelling]) -> CommandLine:
-    """Parse `words`, which may contain the `options`, whose keys are their spellings. Values are neither converted
-    nor validated."""
+    """Parse `words`, which may contain the `options`, whose keys are their spellings. Values are not validated."""
     line = CommandLine([], [])
     end = words.index("--") if "--" in words else len(words)
     number = 0

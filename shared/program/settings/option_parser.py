@@ -59,8 +59,7 @@ class OptionParser:
         return values
 
     def format_help(self, *, with_rare: bool = False) -> str:
-        """Return the help, as wide as the terminal; groups that `is_rare` are included only if `with_rare` is
-        true."""
+        """Return the help, as wide as the terminal; groups that `is_rare` are included only `with_rare`."""
         from .help import help_text
 
         shown = [group for group in self.groups if with_rare or not group.is_rare]

@@ -57,8 +57,7 @@ class GzipBody(Body):
         self._received = 0
 
     def feed(self, piece: bytes) -> Refusal | None:
-        """Add the next piece. Return a refusal with status 413 if the body exceeds the limit, or 400 if it is not
-        valid gzip."""
+        """Add the next piece. Return a refusal with status 413 for a body over the limit, or 400 for invalid gzip."""
         self._received += len(piece)
         try:
             while True:

@@ -53,8 +53,7 @@ class ClientHeaders:
         return {**media_types, **self.session_headers()}
 
     def session_headers(self) -> dict[str, str]:
-        """Return the headers that every request of the handshake era has: the session id and the version, if
-        known."""
+        """Return the headers of every request of the handshake era: the session id and the version, if known."""
         session = {} if self.session_id is None else {SESSION_ID: self.session_id}
         return session if self._version is None else {**session, VERSION_HEADER: self._version}
 

@@ -80,8 +80,7 @@ class HostPolicy:
         return refuse(403, "the Host of this request is not allowed; the operator can allow it with --allowed-host")
 
     def check_origin(self, headers: Headers) -> Refusal | None:
-        """Return a refusal with status 403 for an `Origin` that is not allowed. A request without `Origin` is
-        allowed."""
+        """Return a refusal with status 403 for an `Origin` that is not allowed. One without is allowed."""
         header_value = headers.get("origin")
         # Browsers send this header with every request from a page to another origin. So the request comes from
         # another program, or from a page of this server.

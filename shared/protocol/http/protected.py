@@ -42,8 +42,7 @@ class ProtectedResource:
         algorithms: Sequence[str] = (),
     ) -> str:
         """Return the value of the WWW-Authenticate header for a refused request. `error` and `description` are the
-        reason, if the request had a token. `scope` is the scopes that the request needs, by default those of
-        `scopes`."""
+        reason, if the request had a token. `scope` is the needed scopes, by default those of `scopes`."""
         needed = self.scopes() if scope is None else scope
         return challenge(
             scheme,

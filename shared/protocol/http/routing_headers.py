@@ -25,8 +25,7 @@ from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Request, Response
 from .rules import REPEATED, VERSION_HEADER, Headers, Refusal, stateless_status
 
 ParametersOf = Callable[[str], Iterable["Parameter"]]
-"""A function that returns which arguments of the tool with that name are repeated in headers; empty for an unknown
-tool."""
+"""A function that returns which arguments of the named tool are repeated in headers; empty for an unknown tool."""
 
 METHOD_HEADER = "mcp-method"
 NAME_HEADER = "mcp-name"

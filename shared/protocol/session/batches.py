@@ -44,8 +44,7 @@ class Batches:
         self._open: _Pending | None = None
 
     def open(self, batch: Batch) -> tuple[Message, ...]:
-        """Begin to receive a batch. Return its messages, with an error instead of each that a batch may not
-        contain."""
+        """Begin to receive a batch. Return its messages, with an error for each that a batch may not contain."""
         ids = [message.id for message in batch.messages if isinstance(message, Request)]
         self._open = _Pending(ids[0] if ids else None)
         refusal = InvalidRequest("initialize may not be part of a batch")
@@ -57,8 +56,7 @@ class Batches:
         )
 
     def expect(self, id: RequestId) -> None:
-        """Record that the request `id` belongs to the batch being received, and will be answered or cancelled
-        later."""
+        """Record that the request `id` belongs to the batch being received, and will be answered or cancelled."""
         if self._open is not None:
             self._open.ids.add(id)
             self._by_id[id] = self._open

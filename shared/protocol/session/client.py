@@ -472,8 +472,7 @@ def _meta(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _describe(version: Version, result: dict[str, Any], info: object) -> ServerDescription:
-    """Return the server's description in a `result` of `initialize` or `server/discover`; malformed fields count as
-    missing."""
+    """Return the server's description in a `result` of `initialize` or `server/discover`; ignore malformed fields."""
     capabilities, instructions = result.get("capabilities"), result.get("instructions")
     return ServerDescription(
         version.date,

@@ -28,8 +28,7 @@ class Withdrawn:
 
 @dataclass(frozen=True, slots=True)
 class Notified:
-    """A notification from the server. `related_request_id` is the id of the client's request to which it belongs, if
-    any."""
+    """A notification from the server. `related_request_id` is the client's request to which it belongs, if any."""
 
     method: str
     params: dict[str, Any]

@@ -14,8 +14,7 @@ _STATELESS = tuple(version for version in VERSIONS if version.stateless)
 
 
 def claims_envelope(params: dict[str, Any]) -> bool:
-    """Return True if a request belongs to the stateless era, because its `_meta` has the key for the protocol
-    version."""
+    """Return True if a request belongs to the stateless era: its `_meta` has the key for the protocol version."""
     meta = params.get("_meta")
     # Only the key counts here; its value is checked later. `_meta` alone is no sign, since older peers send progress
     # tokens in it.
@@ -49,8 +48,7 @@ def check_envelope(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def stateless_version(requested: str) -> Version:
-    """Return the version with the date `requested`. Raises RpcError with code -32022 if it is not a stateless
-    version."""
+    """Return the version with the date `requested`. Raises RpcError -32022 if it is not a stateless one."""
     version = find_version(requested)
     if version is None or not version.stateless:
         # The specification requires both keys. The client chooses one of these versions and sends the request again.

@@ -16,8 +16,7 @@ from .questions import FIRST_ROUND, Round
 
 @mutable_record
 class Call:
-    """A request from the peer that was admitted. All code that handles the request uses this object, until its
-    answer.
+    """An admitted request from the peer. All code that handles the request uses this object, until its answer.
 
     Calls are compared by identity, because another call may use the same id as soon as this one is over. A call that
     is over has no params: they may take megabytes, and objects that refer to the call, such as a cancelled task, may
@@ -52,8 +51,7 @@ class Call:
     origin_context: Any = None
     """The context variables with which the call arrived, while it waits to begin."""
     task: Any = None
-    """The object that can turn the call into a task, and then takes the place of its peer; None if it can't become
-    one."""
+    """The object that can turn the call into a task, and then takes the place of its peer; None if none can."""
     view: Any = None
     """Additional data for the app that shows the result, which is added to the result."""
     questions: Any = None
@@ -106,8 +104,7 @@ class Call:
 
 
 Outcome = dict[str, Any] | McpError | InputRequired
-"""The outcome of a call: a result in the form of the newest version, an error, or requests for input to the
-client."""
+"""The outcome of a call: a result in the form of the newest version, an error, or requests for input."""
 
 
 @record

@@ -135,8 +135,7 @@ class Handshake:
         return result
 
     def answer(self, call: Call, identity: Identity) -> dict[str, Any]:
-        """Return the result of a `call` of a built-in method, which concerns the protocol, not a feature of the
-        server.
+        """Return the result of a `call` of a built-in method, which concerns the protocol, not a feature.
 
         Raises InvalidRequest for a second `initialize`.
         """

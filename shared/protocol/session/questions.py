@@ -57,8 +57,7 @@ _ANSWERS: dict[str, type[Wire]] = {
 
 
 def elicit_form(message: str, schema: dict[str, Any]) -> Question:
-    """Return a question that shows a form to the user. `schema` is a flat object of strings, numbers, booleans and
-    choices."""
+    """Return a question that shows a form. `schema` is a flat object of strings, numbers, booleans and choices."""
     params = {"mode": "form", "message": message, "requestedSchema": schema}
     has_lists = any(field.get("type") == "array" for field in schema.get("properties", {}).values())
     # Fields with several choices are new in 2025-11-25.
@@ -151,8 +150,7 @@ def end_round(questions: Mapping[str, Question], peer: Peer, carried: Any) -> In
 
 
 def write_requests(questions: Mapping[str, Question], peer: Peer) -> dict[str, dict[str, Any]]:
-    """Return the `questions` by key, in the form of `peer`'s version. Raises MissingCapability for an undeclared
-    capability."""
+    """Return the `questions` by key, in the form of `peer`'s version. Raises MissingCapability."""
     require_capabilities(questions, peer)
     return _shape_questions(questions, peer.version)
 
@@ -194,8 +192,7 @@ class PendingQuestions:
     __slots__ = ("_last_id", "_subjects", "numbers")
 
     def __init__(self, replica: int = 0) -> None:
-        """The ids of the questions contain the number `replica`, so that an answer finds the replica (see
-        `find_asker`)."""
+        """The ids of the questions contain the number `replica`, by which `find_asker` finds it."""
         self._subjects: dict[RequestId, RequestId | Enum] | None = None  # most sessions have no questions
         self._last_id = replica << 32
         self.numbers: Iterator[int] | None = None
@@ -212,8 +209,7 @@ class PendingQuestions:
         return self._last_id
 
     def remove(self, id: RequestId | None) -> RequestId | Enum | None:
-        """Remove the question `id`, which has been answered or withdrawn. Return its subject; None if the id is
-        unknown."""
+        """Remove the question `id`, which was answered or withdrawn. Return its subject; None if it is unknown."""
         return self._subjects.pop(id, None) if self._subjects and id is not None else None
 
 
@@ -256,8 +252,7 @@ def read_round(
 def sign_state(
     method: str, params: dict[str, Any], principal: Principal | None, current: Round, *, signer: Signer, now: float
 ) -> str:
-    """Return the signed `requestState` for the round after `current`. Raises InvalidParams if there were too many
-    rounds."""
+    """Return the signed `requestState` for the round after `current`. Raises InvalidParams after too many."""
     if current.number >= MAX_ROUNDS:
         raise InvalidParams(f"this request was not completed within {MAX_ROUNDS} rounds")
     state = {

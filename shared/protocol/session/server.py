@@ -67,8 +67,7 @@ _NO_SCOPES: frozenset[str] = frozenset()
 
 
 class ServerSession:
-    """The server's side of a session: with a process on a pipe, in an HTTP session, or for a single stateless
-    request."""
+    """The server's side of a session: with a process on a pipe, over HTTP, or for a single stateless request."""
 
     __slots__ = (
         "__weakref__",

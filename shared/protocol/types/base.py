@@ -52,8 +52,7 @@ class Params(Wire):
 
 
 class Icon(Wire):
-    """A picture for user interfaces (since 2025-11-25). `src` is its URL; a `data:` URL contains the picture
-    itself."""
+    """A picture for user interfaces (since 2025-11-25). `src` is its URL, which may be a `data:` URL."""
 
     src: str
     mime_type: str | None = None

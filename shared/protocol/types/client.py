@@ -60,8 +60,7 @@ class CreateMessageResult(Wire):
 
     @classmethod
     def of(cls, model: str, *blocks: Wire, stop_reason: str | None = "endTurn") -> Self:
-        """Return the answer of the model called `model`. `stop_reason` is "toolUse" if the model requests tool
-        calls."""
+        """Return the answer of the model called `model`. `stop_reason` is "toolUse" if it requests tool calls."""
         contents = [block.to_wire() for block in blocks]
         return cls(
             role="assistant",

@@ -1,5 +1,4 @@
-"""Requests from a server to the client's model (2026-07-28, Client Features, Sampling). Only clients import this
-module."""
+"""Requests from a server to the client's model (2026-07-28, Client Features, Sampling). Only clients import this."""
 
 from typing import Annotated, Any, Literal
 

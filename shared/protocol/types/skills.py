@@ -16,8 +16,7 @@ MANIFEST = "SKILL.md"
 """The file that every skill has at its root."""
 
 MAX_FILES, MAX_BYTES = 512, 16 * 1024 * 1024
-"""Maximum number of files, and of their bytes together, of a skill that every host has to support (Skills,
-Limits)."""
+"""Maximum number of files, and of their bytes, of a skill that every host has to support (Skills, Limits)."""
 
 DIRECTORY = "inode/directory"
 """The media type of a directory."""

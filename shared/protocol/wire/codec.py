@@ -294,8 +294,7 @@ class Codec:
         return self.dialect.refuse(failure(None, InvalidRequest("a message must be a JSON object")))
 
     def _make_frames(self, start: bytes) -> "LineBuffer | ContentLengthBuffer | None":
-        """Return the buffer for a stream that begins with `start`; None if `start` is too short to determine its
-        framing."""
+        """Return the buffer for a stream that begins with `start`; None if `start` is too short for a decision."""
         # A server accepts headers only if it accepts dialects; a client accepts the framing that its server uses.
         if self._is_standard and not self._is_client:
             return LineBuffer(self._max_message)

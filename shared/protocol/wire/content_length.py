@@ -93,8 +93,7 @@ def _read_frames(buffer: bytearray, limit: int) -> _Frames:
 
 
 def _read_header(buffer: bytearray) -> Generator[Frame | None, bool | None, bytes | Misframed]:
-    """Return the header lines before the next body. They are removed from `buffer`, with the blank line after
-    them."""
+    """Return the header lines before the next body, removed from `buffer` with the blank line after them."""
     while True:
         if (blank := _BLANKS.match(buffer)) is not None:
             del buffer[: blank.end()]

@@ -11,8 +11,7 @@ from .framing import Oversized, ServerSentEvent
 
 _BOM = b"\xef\xbb\xbf"
 _ID = re.compile(rb"[\t -~\x80-\xff]{0,4096}")
-"""An id that the header `Last-Event-ID` can contain. Other ids are ignored, as the standard ignores ids with a
-NUL."""
+"""An id that the header `Last-Event-ID` can contain. Others are ignored, as the standard ignores ids with a NUL."""
 
 
 class EventStream:

@@ -84,8 +84,7 @@ def weigh_value(value: Any) -> int:
 
 
 def weigh_texts(result: dict[str, Any]) -> int | None:
-    """Return the approximate memory in bytes that a result takes, if it is known without encoding it; otherwise
-    None."""
+    """Return the approximate memory in bytes that a result takes; None if only encoding it would tell."""
     if isinstance(result, Prepared):
         return 2 * len(result.json)  # it contains the parsed value and the JSON
     # Nearly all other results consist of a few texts or images, and perhaps a little metadata.

@@ -1,2 +1,1 @@
-"""The path from a peer's messages to handlers, and back: connections, calls in progress, and the context of a
-call."""
+"""The path from a peer's messages to handlers, and back: connections, calls in progress, and their contexts."""

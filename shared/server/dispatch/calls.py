@@ -53,8 +53,7 @@ class Outlet(Protocol):
 
 
 class Link(Protocol):
-    """The connection on which calls arrive: a `Connection`, which can't be named here because it imports this
-    module."""
+    """The connection on which calls arrive: a `Connection`, whose module imports this one."""
 
     session: ServerSession
     client: str
@@ -108,8 +107,7 @@ class Work(Protocol):
         """Return `error`, that of `call`, with the most similar name that the client may see."""
 
     def translate(self, error: BaseException) -> McpError | InputRequired:
-        """Return the error to send for an exception of a handler. Exceptions that end the program are raised
-        again."""
+        """Return the error to send for an exception of a handler. Those that end the program are raised."""
 
 
 @mutable_record
@@ -131,8 +129,7 @@ class Calls:
         self.budget = budget
         """The limits of each call."""
         self.turns, self.brief_turns = Turns(), Turns()
-        """The turns of clients for work in threads: for work in general, and for work that takes less than a
-        second."""
+        """The turns of clients for work in threads: in general, and for work that takes less than a second."""
         self.memory: Memory
         """The memory of arguments and results."""
         self._portions: Portions

@@ -121,11 +121,9 @@ class Changes:
                 await self.on_wanted()
 
     async def subscribe(self, context: Any, uri: str, client: str = "") -> str:
-        """Begin a subscription of `client` to `uri`, and return the key of the resource. `context` is that of the
-        call.
+        """Begin a subscription of `client` to `uri`, and return its key. `context` is that of the call.
 
-        Raises ResourceNotFound if nobody can subscribe to the URI, and InvalidParams if the client has too many
-        subscriptions.
+        Raises ResourceNotFound if nobody can subscribe to the URI, and InvalidParams for too many subscriptions.
         """
         if self.on_subscribe is None:
             raise ResourceNotFound(uri)

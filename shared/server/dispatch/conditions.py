@@ -15,15 +15,13 @@ _POLLING = "polling every second, because the system reports no changes"
 
 
 class Conditions:
-    """The conditions of one run, for use in its event loop only. `logger` is the name of the logger in their
-    messages."""
+    """The conditions of one run, for use in its event loop only. `logger` is the logger's name in their messages."""
 
     def __init__(self, logger: str, announce: Callable[[LogMessage], None]) -> None:
         self._logger = logger
         self._announce = announce
         self.active: MutableMapping[str, LogMessage] = {}
-        """The current conditions, by key. A server whose processes share this mapping replaces it before the first
-        peer connects."""
+        """The current conditions, by key. Servers in several processes replace it before a peer connects."""
 
     def begin(self, key: str, level: LogLevel, text: str) -> None:
         """Begin a condition with that key and text, and announce it; an earlier one with the same key is replaced.

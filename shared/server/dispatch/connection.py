@@ -47,8 +47,7 @@ if TYPE_CHECKING:
     from .limits import CallLimits
 
 MANY_CHANGES = 1_000
-"""If at least this many changes wait for one peer, a change of a part of a resource is reported as one of the
-resource."""
+"""If this many changes wait for one peer, a change of a part of a resource is reported as one of the resource."""
 _MIN_COUNTED_BYTES = 4_096
 """The minimum size in bytes of a result whose memory is counted; smaller ones are limited by the number of waiting
 messages."""
@@ -258,8 +257,7 @@ class Connection:
         self._on_outgoing = on_outgoing
         self._loop = asyncio.get_running_loop()
         self.running = self.streams = self.sending = 0
-        """The number of calls that run, of open streams of `subscriptions/listen`, and of messages that are being
-        sent."""
+        """The number of running calls, open streams of `subscriptions/listen`, and messages being sent."""
         self._sending_bytes = self._result_bytes = self._sending_results = self._batch_bytes = 0
         """Sizes in bytes: of the notifications that are being sent, and of the counted results that wait to be sent,
         that are being sent, and that wait for the rest of their batches."""

@@ -133,8 +133,7 @@ class Context(Generic[State]):
         await self._send_waiting()
 
     def wants_log(self, level: LogLevel) -> bool:
-        """Return True if the client receives log messages of that level. Check this before you compute an expensive
-        message."""
+        """Return True if the client receives log messages of that level. Check this before an expensive message."""
         return self.link.session.wants_log(self.call, level)
 
     def turn(self, of: Turns | None = None, *, brief: bool = False) -> AbstractAsyncContextManager[None]:
@@ -333,8 +332,7 @@ def _make_form_schema(form: type[BaseModel]) -> dict[str, Any]:
 
 
 def _check_form_field(form: type[BaseModel], name: str, field: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a field with keywords that a form allows. Raises DeclarationError if that is
-    impossible."""
+    """Return the schema of a field with keywords that a form allows. Raises DeclarationError if it can't."""
     if "const" in field:
         # Forms have no `const`; a choice with one value means the same.
         field = {"type": "string", "enum": [field.pop("const")], **field}

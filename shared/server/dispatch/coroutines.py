@@ -28,8 +28,7 @@ Method = Callable[Concatenate[Owner, Args], Coroutine[Any, Any, Value]]
 
 
 def require_await(method: Method[Owner, Args, Value]) -> Method[Owner, Args, Value]:
-    """Decorate a method of an object that has a call: if a coroutine of the method is never awaited, the call
-    fails."""
+    """Decorate a method of an object that has a call: if a coroutine of it is never awaited, the call fails."""
 
     @wraps(method)
     def start(owner: Owner, /, *args: Args.args, **keywords: Args.kwargs) -> Coroutine[Any, Any, Value]:

@@ -19,8 +19,7 @@ class Limits:
     subscriptions: int = 10_000
     """Maximum number of resource subscriptions."""
     streams: int = 64
-    """Maximum number of open streams of `subscriptions/listen`, together with requests that wait for the result of a
-    task."""
+    """Maximum number of open streams of `subscriptions/listen`, and of requests that wait for a task's result."""
     waiting_messages: int = 256
     """The number of unread messages of a slow peer beyond which the server reads nothing more from it."""
     waiting_bytes: int = 4 * 1_048_576
@@ -33,8 +32,7 @@ class Limits:
     question_seconds: float = 600.0
     """The number of seconds that a user has to answer a question, or a client's model to complete a conversation."""
     drain_seconds: float = 5.0
-    """The number of seconds that calls in progress have to finish when the peer ends its stream, or the server
-    stops."""
+    """The seconds that calls in progress have to finish when the peer ends its stream, or the server stops."""
 
 
 @record
@@ -51,8 +49,7 @@ class CallLimits:
     """Maximum size of the text in the result, in bytes; None for the size that the host is known to show to its model
     without cuts (see `hosts.py`)."""
     page_bytes: int = field(init=False, default=0)
-    """Maximum size of a page of text, in bytes, with all other text of the result: the lower of the two limits
-    above."""
+    """Maximum bytes of a page of text, with all other text of the result: the lower of the two limits above."""
     seconds: float = 45.0
     """The number of seconds after which the call is stopped."""
     entries: int = 10_000

@@ -8,8 +8,7 @@ class Memory:
     """The memory that the calls of one or several runs take."""
 
     def __init__(self, limit: int) -> None:
-        """`limit` is the maximum number of bytes. Large results that are being sent to clients may take half as many
-        in addition."""
+        """`limit` is the maximum number of bytes. Large results being sent may take half as many in addition."""
         self.portions = Portions(limit)
         """The bytes of arguments, and of results that wait to be sent."""
         self.room = Room(limit // 2)

@@ -61,8 +61,7 @@ class Turns:
         self._start_next()
 
     def _start_next(self) -> None:
-        """Give free turns to the clients that have waited longest. Each of them then moves to the end of the
-        queue."""
+        """Give free turns to the clients that have waited longest. Each then moves to the end of the queue."""
         for client, queue in list(self._waiting.items()):
             while queue and queue[0].cancelled():
                 queue.popleft()

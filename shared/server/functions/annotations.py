@@ -45,8 +45,7 @@ def format_type(declared: Any) -> str:
 
 
 def name_of_argument(name: str, hint: Any, default: Any) -> str:
-    """Return the name of the argument for the parameter `name`: the alias in `Field(alias=...)`, or else the same
-    name."""
+    """Return the name of the argument for the parameter `name`: the alias in `Field(alias=...)`, or else `name`."""
     fields = [default, *(get_args(hint)[1:] if get_origin(hint) is Annotated else ())]
     aliases = (part.validation_alias for part in fields if isinstance(part, FieldInfo))
     return next((alias for alias in aliases if isinstance(alias, str)), name)

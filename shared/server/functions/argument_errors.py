@@ -78,8 +78,7 @@ def _describe_unknown(name: str, names: Sequence[str], missing: Sequence[str]) -
 
 
 def _locate(location: Iterable[int | str], schema: Schema) -> tuple[list[str], list[Schema]]:
-    """Return the path to pydantic's `location` without the names of members of unions, and the schemas of the value
-    there."""
+    """Return the path to pydantic's `location` without the names of members of unions, and the schemas there."""
     path: list[str] = []
     nodes = [schema]
     for part in location:

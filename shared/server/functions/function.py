@@ -63,8 +63,7 @@ class JsonSchema(GenerateJsonSchema):
         return deepcopy(_ANYTHING) if self.mode == "serialization" else super().any_schema(schema)
 
     def dict_schema(self, schema: Any) -> Any:
-        """Return the schema of a dictionary. If it allows any values, their schema is `true`, which most hosts
-        understand."""
+        """Return the schema of a dictionary. That of any values is `true`, which most hosts understand."""
         result = super().dict_schema(schema)
         return {**result, "additionalProperties": True} if result.get("additionalProperties") == _ANYTHING else result
 
@@ -133,8 +132,7 @@ class Function:
 
     @cached_property
     def schema(self) -> dict[str, Any]:
-        """The JSON Schema of the arguments, which is that of an object. Raises DeclarationError if a type has no
-        schema."""
+        """The JSON Schema of the arguments, that of an object. Raises DeclarationError if a type has no schema."""
         return inline_definitions(self._schema_with_definitions)
 
     @cached_property
@@ -227,8 +225,7 @@ class Function:
         raise InvalidArguments(describe(error, self._schema_with_definitions))
 
     def _may_be_coercible(self, arguments: Any) -> bool:
-        """Return True if at least a value at the beginning of `arguments`, which have very many errors, can be
-        converted."""
+        """Return True if a value at the beginning of `arguments`, which have very many errors, can be converted."""
         beginning = shorten(arguments, self._names)
         try:
             self._model.model_validate_json(to_json(beginning), strict=True)

@@ -39,6 +39,5 @@ def find_author() -> FrameType | None:
 
 
 def is_own(function: Callable[..., Any]) -> bool:
-    """Return True if `function` belongs to this package, whose declarations are checked by tests, not at each
-    start."""
+    """Return True if `function` is in this package, whose declarations are checked by tests, not at each start."""
     return getattr(function, "__module__", "").partition(".")[0] in _OWN_PACKAGES

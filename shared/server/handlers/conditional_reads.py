@@ -1,5 +1,4 @@
-"""Conditional reads of resources: a client that still has the contents of an earlier read need not receive them
-again.
+"""Conditional reads of resources: a client that still has the contents of an earlier read does not get them again.
 
     <-  result   {"contents": [...], "_meta": {ETAG: "5f0c..."}}                    every read returns an etag
     ->  request  {"uri": ..., "_meta": {ETAG: "5f0c..."}}                           the etag that the client has
@@ -36,8 +35,7 @@ def cached_etag(peer: Peer, meta: Mapping[str, Any]) -> str | None:
 
 
 def add_etag(result: dict[str, Any], known_etag: str | None) -> dict[str, Any]:
-    """Return the `result` of a read with its etag, and without contents if the etag equals `known_etag`, the
-    client's."""
+    """Return the `result` of a read with its etag, and without contents if that is `known_etag`, the client's."""
     hasher = hashlib.blake2b(digest_size=_ETAG_BYTES)
     for content in result["contents"]:
         content_etag = content.get("_meta", {}).get("etag")

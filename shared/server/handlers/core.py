@@ -114,8 +114,7 @@ async def list_prompts(run: Run[Any], context: Context[Any], params: ListParams)
 
 
 def list_prompts_at_once(run: Run[Any], _context: Context[Any], params: ListParams) -> dict[str, Any] | None:
-    """Handle `prompts/list` if all prompts are declared; None if there is a source of prompts, which may have to
-    wait."""
+    """Handle `prompts/list` if all prompts are declared; None if a source of prompts may have to wait."""
     prompts = run.features.prompts
     return _page_of(run, "prompts", prompts.entries(), params) if prompts.source is None else None
 
@@ -151,8 +150,7 @@ def complete_at_once(run: Run[Any], context: Context[Any], params: CompleteParam
 
 
 async def subscribe(run: Run[Any], context: Context[Any], params: UriParams) -> dict[str, Any]:
-    """Handle `resources/subscribe` of the handshake era. Raises ResourceNotFound if the server has no such
-    resource."""
+    """Handle `resources/subscribe` of the handshake era. Raises ResourceNotFound if there is none."""
     subscriptions = context.link.session.subscriptions
     if params.uri in subscriptions.subscribed:
         return {}

@@ -124,8 +124,7 @@ def refuse_tasks(handler: AtOnce) -> AtOnce:
 
 
 async def call_tool(run: Run[Any], context: Context[Any], params: CallToolParams) -> dict[str, Any]:
-    """Handle `tools/call`. Raises UnknownTool, InvalidArguments, ToolError, and the exceptions of the tool's
-    function."""
+    """Handle `tools/call`. Raises UnknownTool, InvalidArguments, ToolError, and the exceptions of the function."""
     tools = run.features.tools
     tool = tools.always_offered.get(params.name) or tools.find(params.name, run.settings)
     if context.call.weight < HEAVY_BYTES:
@@ -147,8 +146,7 @@ def _span_fields(tool: RegisteredTool) -> tuple[str, dict[str, str]]:
 
 
 def call_tool_at_once(run: Run[Any], context: Context[Any], params: CallToolParams) -> dict[str, Any] | None:
-    """Handle `tools/call` for a tool that can answer at once; None if the call needs `call_tool`. Raises the same
-    errors."""
+    """Handle `tools/call` for a tool that can answer at once; None if it needs `call_tool`. Raises its errors."""
     tools = run.features.tools
     tool = tools.always_offered.get(params.name) or tools.find(params.name, run.settings)
     at_once = tool.options.at_once

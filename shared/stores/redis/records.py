@@ -25,8 +25,7 @@ def write_session(record: SessionRecord) -> bytes:
 
 
 def read_session(id: str, data: bytes) -> SessionRecord:
-    """Parse `data`, the result of `write_session`, into a session with the id `id`. Raises ValueError or KeyError if
-    it is invalid."""
+    """Parse `data`, the result of `write_session`, into a session with the id `id`. Raises ValueError or KeyError."""
     fields_: dict[str, Any] = from_json(data)
     principal = _read_principal(fields_["principal"])
     snapshot = read_snapshot(fields_["snapshot"], principal)
@@ -39,8 +38,7 @@ def write_post(post: Post) -> bytes:
 
 
 def read_post(body: bytes, data: bytes) -> Post:
-    """Parse `data`, the result of `write_post`, into a POST with this body. Raises ValueError or TypeError if it is
-    invalid."""
+    """Parse `data`, the result of `write_post`, into a POST with this body. Raises ValueError or TypeError."""
     principal, version = from_json(data)
     return Post(body, _read_principal(principal), version)
 

@@ -13,6 +13,5 @@ def _read(name: str) -> str:
 
 
 BATCH = "\n".join(_read(name) for name in ("batch_begin", *_PARTS, "batch_end"))
-"""Carries out the operations of one replica in order. The files between `batch_begin` and `batch_end` define the
-operations."""
+"""Carries out the operations of one replica in order. The files between `batch_begin` and `batch_end` define them."""
 JOIN, LEAVE = _read("join"), _read("leave")

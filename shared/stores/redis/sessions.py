@@ -71,8 +71,7 @@ class RedisSessions:
         return None if number is None else int(number)
 
     async def update(self, id: str, before: Snapshot, after: Snapshot) -> None:
-        """Store that the state of a session has changed from `before` to `after`, merged with changes by other
-        replicas."""
+        """Store that a session's state has changed from `before` to `after`, merged with changes by others."""
         cached = self._cached.get(id)
         if cached is None:
             # The session has ended, or this replica was lost meanwhile. If the session continues, the change is

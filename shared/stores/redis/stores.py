@@ -161,8 +161,7 @@ class RedisReplica:
             watcher.on_return()
 
     async def renew(self) -> None:
-        """Renew the lease in time. If it expires, give up everything that this replica has. Runs until it is
-        cancelled."""
+        """Renew the lease in time. If it expires, give up everything that this replica has. Runs until cancelled."""
         pause = self.link.lease_seconds / RENEWALS
         while True:
             if self.link.is_joined:
@@ -218,8 +217,7 @@ class RedisReplica:
                 self._log.extend()
 
     def _on_renewed(self, newest: int, alive: set[int]) -> None:
-        """Handle a renewal: `newest` is the number that was given out last, `alive` are the numbers of all
-        replicas."""
+        """Handle a renewal: `newest` is the number given out last, `alive` are the numbers of all replicas."""
         # Numbers are given out one after another. So those between the last newest and this one belong to replicas
         # that have joined since; one that is not alive was lost again, and may have left requests unanswered.
         arrived = (

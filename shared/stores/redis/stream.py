@@ -102,8 +102,7 @@ class RedisStream:
         self._last_received = self._last_taken = 0
         """The numbers of the last message that was received here, and of the last one that the reader took."""
         self._last = self._dropped = 0
-        """The numbers of the last message in Redis, and of the last one that was deleted there, when the stream was
-        found."""
+        """The numbers of the last message in Redis, and of the last one deleted there, when the stream was found."""
         self._departure = 0
         """The number that Redis has given to the departure of the last reader here; 0 if no reader has left."""
         self._is_read_elsewhere = False
@@ -267,8 +266,7 @@ class RedisStream:
             self.reader.wake()
 
     def on_ended(self, ending: str, refusal: Refusal | None = None) -> None:
-        """Handle the end of the stream: `ending` is "answered" or "ended", and `refusal` the reason for a missing
-        answer."""
+        """Handle the end of the stream: `ending` is "answered" or "ended", `refusal` the reason for no answer."""
         self._has_ended = self.is_over = True
         self.answered = ending == "answered"
         self.refusal = None if self.answered else refusal

@@ -10,8 +10,7 @@ its connection, so that the client opens a new one."""
 
 
 def listen(host: str, port: int, backlog: int = BACKLOG) -> socket.socket:
-    """Open a listening socket. For port 0 the system chooses a free port. Raises OSError if the port is not
-    available."""
+    """Open a listening socket. For port 0 the system chooses a free one. Raises OSError if it is taken."""
     host = host.strip("[]")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # The protocol is given explicitly, because asyncio turns Nagle's algorithm off only for sockets that say that

@@ -139,8 +139,7 @@ def _arguments(options: Namespace, tools: Mapping[str, Any], *, is_whole: bool) 
 
 @contextmanager
 def _suggest_tool(name: str, tools: Mapping[str, Any]) -> Iterator[None]:
-    """If the server refuses a call in the block of a tool that it does not list, raise Misuse, which suggests a
-    similar name."""
+    """If the server refuses a call in the block of a tool that it does not list, raise Misuse with a similar name."""
     try:
         yield
     except PeerError as error:

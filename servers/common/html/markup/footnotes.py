@@ -102,8 +102,7 @@ def _find_note(target: HtmlElement, marks: set[str]) -> HtmlElement | None:
 
 
 def _join_following(heading: HtmlElement) -> HtmlElement | None:
-    """Join a heading that is only a marker with the text up to the next heading; return None if the text is too
-    long."""
+    """Join a heading that is only a marker with the text up to the next heading; return None if it is too long."""
     blocks = [heading, *takewhile(lambda element: element.tag not in HEADINGS, heading.itersiblings())]
     if sum(map(length, blocks)) > _MAX_NOTE:
         return None

@@ -60,8 +60,7 @@ _SHOWN_BY_SCRIPTS = frozenset(("html", "body", "main", "article"))
 
 
 def remove_hidden(root: HtmlElement) -> tuple[int, int]:
-    """Remove elements hidden by attributes and styles, and invisible characters; open panels, and link embedded
-    content.
+    """Remove elements hidden by attributes and styles, and invisible characters; open panels; link embedded content.
 
     Return the number of removed elements with text, and of removed characters.
     """

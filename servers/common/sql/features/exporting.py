@@ -1,5 +1,4 @@
-"""The tool that exports all rows of a query to a file, and that file as a resource for the client that requested
-it."""
+"""The tool that exports all rows of a query to a file, and that file as a resource for the requesting client."""
 
 from codecs import getincrementaldecoder
 from functools import partial

@@ -70,8 +70,7 @@ def open_named(directory: Path, name: str) -> Iterator[int]:
 
 
 def measure(file: BinaryIO) -> tuple[int, Callable[[], int]]:
-    """Return the size in bytes of a file that was just opened, and a function that returns the number of bytes read
-    so far."""
+    """Return the size in bytes of a file just opened, and a function that returns the number of bytes read so far."""
     if isinstance(file, io.BytesIO):
         return file.getbuffer().nbytes, file.tell
     descriptor = file.fileno()

@@ -46,8 +46,7 @@ class ImportResult(NamedTuple):
 
 
 def format_import(result: ImportResult) -> str:
-    """Return the text of a result: the number of rows, the columns with their declared types, and how the file was
-    read."""
+    """Return the text of a result: the number of rows, the columns with declared types, and how the file was read."""
     rows = f"{result.rows:,} row{'' if result.rows == 1 else 's'}"
     into = "a new table" if result.created else "an existing table"
     columns = [f"{name} {kind}".strip() for name, kind in result.columns]

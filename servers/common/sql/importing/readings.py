@@ -1,5 +1,4 @@
-"""Readings: the ways to read the fields of a column as numbers, dates or booleans, with a regular expression for
-each.
+"""Readings: the ways to read the fields of a column as numbers, dates or booleans, each with a regular expression.
 
 A reading is tried on many fields at once, joined by a character that no field contains. It may change the notation of
 a number, but must not lose information. So a field with leading zeros, with a plus sign before an integer, or with
@@ -53,8 +52,7 @@ class Reading:
         self._check = check
 
     def matches(self, fields: Sequence[str], joined: str) -> bool:
-        """Return True if all fields that are not empty can be read this way. `joined` is the result of `join_fields`
-        for them."""
+        """Return True if all fields that are not empty can be read this way. `joined` is their `join_fields`."""
         return self._expression.fullmatch(joined) is not None and (self._check is None or self._check(fields))
 
     # The possessive quantifier (*+) prevents backtracking, which would take memory for each field.
@@ -87,8 +85,7 @@ def _reorder(order: Sequence[int], field: str) -> str:
 
 
 def _numbers(mark: str, thousands: str) -> tuple[Reading, Reading, Reading]:
-    """Return readings for decimals, for integers with thousands separators, and for decimals with or without
-    separators."""
+    """Return readings for decimals, for integers with thousands separators, and for decimals with or without them."""
     point, comma = re.escape(mark), re.escape(thousands)
     plain = rf"-?{_UNSIGNED}{_EXPONENT}|[+-]?(?:(?:0|[1-9]\d*){point}\d*|{point}\d+){_EXPONENT}"
     groups = rf"[+-]?[1-9]\d{{0,2}}(?:(?:{comma}\d{{3}})+|(?:['’\u00a0\u202f]\d{{3}})+)"

@@ -12,8 +12,7 @@ from servers.common.sql.importing.columns import DecimalMark
 _AMBIGUOUS_TEXT = re.compile(r" *[+-]?[1-9]\d{0,2}\.\d{3} *", re.ASCII)
 """The text of a cell that may be 1234 or 1.234."""
 _MAX_BYTES = 500_000_000
-"""Maximum total uncompressed size of a workbook's parts in bytes, as the archive declares it; `zipfile` reads no more
-than that."""
+"""Maximum uncompressed size of a workbook's parts in bytes, as the archive declares it; `zipfile` reads no more."""
 
 
 def is_workbook(start: bytes) -> bool:

@@ -31,8 +31,7 @@ class QueryRows(NamedTuple):
     cursor: str | None
     """The cursor with which the query continues; None after the last rows."""
     changed: bool
-    """True if the database was changed between these rows and the previous ones, so that some may be missing or
-    repeated."""
+    """True if the database was changed between these rows and the previous ones: some may be missing or repeated."""
     duration: float
     """The time that the query took."""
 

@@ -64,8 +64,7 @@ class TablePage(NamedTuple):
 
 
 def list_page(entries: Sequence[Entry], estimates: Mapping[str, int], page: TablePage) -> TableList:
-    """Return the requested page of the `entries`, which are ordered by name. Raises SqlError with code
-    `bad_cursor`."""
+    """Return the requested page of the `entries`, which are ordered by name. Raises SqlError `bad_cursor`."""
     after = None
     if page.cursor is not None:
         try:

@@ -72,6 +72,5 @@ class Statistics(TypedDict):
 
     rows_examined: int
     partial: bool
-    """True if the table has more rows, or if columns are missing because time ran out or their values can't be
-    compared."""
+    """True if the table has more rows, or columns are missing: time ran out, or their values can't be compared."""
     columns: list[ColumnStatistics]

@@ -15,8 +15,7 @@ class Figures(NamedTuple):
     """What changes affect."""
 
     rows: int
-    """Total number of changed rows, including those changed by triggers and foreign keys, and inside virtual
-    tables."""
+    """Number of changed rows, including those changed by triggers and foreign keys, and inside virtual tables."""
     affected: tuple[int, ...]
     """Number of rows that each statement changes directly."""
     tables: tuple[str, ...]

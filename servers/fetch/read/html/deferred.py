@@ -43,8 +43,7 @@ def expose_boundaries(text: str) -> str:
 
 
 def place_deferred(root: HtmlElement) -> None:
-    """Move streamed content and shadow roots to where a browser shows them. The tree must still contain its
-    scripts."""
+    """Move streamed content and shadow roots to where a browser shows them. The tree must still have scripts."""
     moves = list(_find_moves(root))
     if not moves and next(root.iter("script"), None) is None:
         # The page was saved without its scripts. React gives a placeholder and its content the same number. The

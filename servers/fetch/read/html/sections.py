@@ -69,8 +69,7 @@ def _select(root: HtmlElement, selector: str) -> list[HtmlElement]:
 
 
 def _find_anchor_elements(target: HtmlElement) -> list[HtmlElement]:
-    """Return the elements that belong to an anchor: a heading's section, a term with its meaning, or the element
-    itself."""
+    """Return the elements of an anchor: a heading's section, a term with its meaning, or the element itself."""
     heading = next((element for element in (target, *target.iterancestors()) if element.tag in HEADINGS), None)
     if heading is not None:
         return [_keep_section(heading)]

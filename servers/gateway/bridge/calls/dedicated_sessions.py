@@ -170,8 +170,7 @@ class DedicatedSession:
             client.roots_changed()
 
     def on_client_notification(self, event: UnknownNotification) -> None:
-        """Forward a notification from the client to the server, such as the progress of an answer to the server's
-        request."""
+        """Forward a notification from the client to the server, such as the progress of an answer to its request."""
         client = self.client
         if client is not None and not client.is_behind and not event.method.startswith(TASK_NOTIFICATIONS):
             client.notify(event.method, event.params)
@@ -264,8 +263,7 @@ class DedicatedSessions:
         self._by_link: dict[Connection, DedicatedSession] = {}
 
     def session_of(self, link: Connection) -> DedicatedSession:
-        """Return the session of the client of `link`, which has completed its handshake. A new one is not opened
-        yet."""
+        """Return the session of the client of `link`, which has completed its handshake. A new one is not open."""
         session = self._by_link.get(link)
         if session is None:
             identity = identity_of(link.session.peer)

@@ -31,8 +31,7 @@ class PageVisits:
             await context.forward_questions(required.requests, {_KEY: list(required.requests)})
 
     async def wait_for_visits(self, context: Context[Any]) -> bool:
-        """If the previous round asked for visits, wait until they end or time out and return True; otherwise return
-        False.
+        """If the previous round asked for visits, wait until they end or time out and return True; otherwise False.
 
         Raises ToolError if the user did not open every page.
         """

@@ -1,5 +1,4 @@
-"""Calls that go on at the server while their client, which has no session, collects the input that the server
-requests.
+"""Calls that go on at the server while their client, which has no session, collects the input that it requests.
 
     first round ──▶ the call runs in its own task ──▶ the server requests input ──▶ the round ends with that
                         │ pending: the call goes on, and no request of the client waits for it

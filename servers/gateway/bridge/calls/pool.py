@@ -124,8 +124,7 @@ class SessionPool:
     # Sessions
 
     async def _get_session(self, owner: str, identity: ClientIdentity) -> PooledSession:
-        """Return an open session for a call of `owner`. Raises RpcError with the reason if it can't be opened in
-        time."""
+        """Return an open session for a call of `owner`. Raises RpcError with the reason if it can't open in time."""
         key = digest([owner, identity.info, identity.capabilities])
         session = self._take_idle(key)
         while session is None and (candidates := self._find_candidates(owner)):

@@ -91,8 +91,7 @@ class StatelessCalls:
 
 
 def _inputs(answers: dict[str, Any], state: str | None) -> dict[str, Any]:
-    """Return the params that a round adds to those of the request: the client's answers, and the state that the
-    server sent."""
+    """Return the params that a round adds to those of the request: the client's answers, and the server's state."""
     inputs: dict[str, Any] = {"inputResponses": answers} if answers else {}
     return inputs if state is None else {**inputs, "requestState": state}
 

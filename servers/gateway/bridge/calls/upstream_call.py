@@ -45,8 +45,7 @@ class UpstreamCall:
         """`session_messages` is called with messages that arrive on the stream of the call, but belong to no call."""
         self.owner = context.owner
         self.can_ask_client = context.call.method.multi_round
-        """True if the server's requests can be forwarded to the client, which is possible only for methods with
-        rounds."""
+        """True if the server's requests can be forwarded to the client, as only for methods with rounds."""
         self.is_over = False
         self._peer = context.peer
         self._session_messages = session_messages
@@ -112,8 +111,7 @@ class UpstreamCall:
         return pending.answer
 
     def on_server_message(self, message: Notified | Gap) -> None:
-        """Forward a message to the client if a round is in progress; without one, only messages that belong to no
-        call."""
+        """Forward a message to the client if a round is in progress; otherwise only those that belong to no call."""
         if isinstance(message, Gap):
             return
         if self._relay is not None:

@@ -30,8 +30,7 @@ PAUSE_SECONDS = 30.0
 
 
 class _Batch:
-    """Resources for which one stream is opened, and the outcome of that. `error` is None if the stream could be
-    opened."""
+    """Resources for which one stream is opened, and the outcome. `error` is None if the stream could be opened."""
 
     def __init__(self) -> None:
         self.uris: dict[str, None] = {}
@@ -59,8 +58,7 @@ class _Stream:
         self._scope.cancel()
 
     async def run(self, client: Client) -> None:
-        """Report changes, and reopen the stream when the server ends it, until `end` is called or the connection
-        ends."""
+        """Report changes, and reopen the stream when the server ends it, until `end` or the end of the connection."""
         try:
             with self._scope:
                 await self._run_once(client)

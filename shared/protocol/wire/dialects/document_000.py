@@ -1,5 +1,4 @@
-"""The server side of the dialect of document 000. Its methods begin with `mcp/`, an id may be null, and params may be
-an array.
+"""The server side of the dialect of document 000. Methods begin with `mcp/`, an id may be null, and params an array.
 
 Five methods are the document's own: `mcp/initialize` and those in `_OWN_METHODS`. Any other is a method of the
 specification with the prefix `mcp/`, and has standard params and a standard result, because section 3.2.1 calls all

@@ -1,5 +1,4 @@
-"""The server side of the dialect of document 002. It has four methods, and semantic versions; messages may lack
-`jsonrpc`.
+"""The server side of the dialect of document 002: four methods and semantic versions; messages may lack `jsonrpc`.
 
 `call_tool` and `render_prompt` become standard methods. `initialize` and `read_resource` need data of the server, so
 `extensions/dialects` handles them. No method lists anything, since the tools and prompts are in the answer to

@@ -47,8 +47,7 @@ class OpenRequests:
     def open(
         self, id: RequestId | None, method: str, call: str, params: dict[str, Any], *, lacks_jsonrpc: bool = False
     ) -> Request:
-        """Store the peer's request for `method`, and return the internal request for the method `call`, with a new
-        id.
+        """Store the peer's request for `method`; return the internal request for the method `call`, with a new id.
 
         Raises InvalidRequest if the peer's id is in use.
         """

@@ -307,8 +307,7 @@ class HttpApp:
 def _apply_client_limits(
     mounts: Sequence[Mount], options: HttpOptions, authenticator: Authenticator
 ) -> FailedLogins | None:
-    """Apply the limits of clients to `mounts`. Returns the limit of failed logins, or None if clients have no
-    limits."""
+    """Apply the limits of clients to `mounts`. Returns the limit of failed logins; None if clients have none."""
     if options.limits.clients is None:
         return None
     quotas = ClientQuotas(options.limits.clients, options.limiter)

@@ -21,8 +21,7 @@ from .mount import Mount
 
 _HEADERS = {"access-control-allow-origin": "*", "cache-control": "public, max-age=300"}
 _JOINED_PATH = "/mcp"
-"""The path of a gateway's joined server, which offers the features of all its servers; its metadata is also at the
-root."""
+"""The path of a gateway's joined server, with the features of all its servers; its metadata is also at the root."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +60,7 @@ class OAuthMetadata:
         self._cached_resource = lru_cache(1_024)(self._resource)
 
     def resource_at(self, path: str, headers: Headers) -> ProtectedResource:
-        """Return the resource of a request at `path`. At a path without a server, tokens for any server are
-        accepted."""
+        """Return the resource of a request at `path`. At one without a server, tokens for any server are valid."""
         return self._cached_resource(path, self._base.for_host(headers.get("host")))
 
     def routes(self) -> list[Route]:

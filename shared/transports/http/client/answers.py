@@ -19,8 +19,7 @@ MAX_DRAINED_BYTES = 65_536
 DRAIN_SECONDS = 1.0
 """Maximum number of seconds for reading an unneeded body."""
 _DECISIVE_STATUSES = (401, 403, 405)
-"""The statuses that explain a failure better than the body: the client is not admitted (401, 403), or the URL accepts
-no POST (405)."""
+"""The statuses that explain a failure better than the body: not admitted (401, 403), or no POST accepted (405)."""
 
 
 def is_stream(response: Reply) -> bool:
@@ -81,8 +80,7 @@ async def drain(response: Reply) -> None:
 
 
 def attribute_answer(message: Message, request: Request) -> Message:
-    """Return the message. An error without an id, and an answer whose id is the request's as a string, get the id of
-    `request`."""
+    """Return the message. An error without an id, and an answer with the id as a string, get the id of `request`."""
     lacks_id = isinstance(message, Failure) and message.id is None
     if isinstance(message, Response | Failure) and (lacks_id or message.id == str(request.id)):
         return replace(message, id=request.id)

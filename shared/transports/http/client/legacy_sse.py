@@ -41,8 +41,7 @@ ACCEPT_SECONDS = 30.0
 
 
 class SseTransport:
-    """The messages from a server, on the `stream` at `url`, and to the server, at the endpoint that the stream
-    names."""
+    """The messages from a server, on the `stream` at `url`, and to it, at the endpoint that the stream names."""
 
     def __init__(
         self,

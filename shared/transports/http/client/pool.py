@@ -45,8 +45,7 @@ _CONNECT_ERRORS = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError,
 
 
 def parse_url(text: str) -> URL:
-    """Parse the URL of a server. Raises ValueError for a URL that is invalid or not HTTP; the message omits the
-    URL."""
+    """Parse the URL of a server. Raises ValueError, which omits the URL, for one that is invalid or not HTTP."""
     url = URL(text if text.isprintable() and " " not in text else "")
     if url.scheme not in ("http", "https") or not url.host or not url.port:
         raise ValueError("that is not an HTTP URL")
@@ -68,8 +67,7 @@ async def open_pool(session: aiohttp.ClientSession | None, url: str) -> AsyncIte
     """Yield a pool that uses `session`, and leave the session open. If it is None, yield a new pool for `url`, and
     close it at the end of the block.
 
-    Raises ValueError for an invalid URL, and ConnectionError if the proxy that is set in the environment can't be
-    used.
+    Raises ValueError for an invalid URL, and ConnectionError if the environment's proxy can't be used.
     """
     if session is not None:
         yield Pool(session)
@@ -116,8 +114,7 @@ def _find_proxy(url: URL) -> URL | None:
 
 
 def failed_exchange(id: RequestId, error: Exception) -> Unanswered:
-    """Return the message that the client gets instead of an answer to the request `id`, whose exchange failed with
-    `error`."""
+    """Return the message that the client gets for the request `id`, whose exchange failed with `error`."""
     if isinstance(error, AuthError):
         return Unanswered(id, str(error), "no login" if isinstance(error, LoginRequired) else "unauthorized")
     return Unanswered(id, reason_of(error), "unreached" if isinstance(error, _CONNECT_ERRORS) else "unknown")

@@ -19,8 +19,7 @@ _MAX_DIRECT_BYTES = 65_536
 
 
 class Site:
-    """The endpoint at `url`. The `fixed_headers`, and the headers from the `credentials`, are sent with every
-    request."""
+    """The endpoint at `url`. The `fixed_headers`, and those from the `credentials`, are sent with every request."""
 
     def __init__(
         self,

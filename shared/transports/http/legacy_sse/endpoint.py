@@ -1,5 +1,4 @@
-"""HTTP+SSE, the transport of 2024-11-05, next to the current endpoint: at /sse and /messages if the endpoint is at
-/mcp.
+"""HTTP+SSE, the transport of 2024-11-05, next to the current endpoint: at /sse and /messages if that is at /mcp.
 
     GET /sse          opens a stream. Its first event, `endpoint`, has the URL for POSTs. Nobody can guess this URL,
                       and it is relative, because a proxy may serve both under another path. All messages from the
@@ -75,8 +74,7 @@ class LegacySse:
         limits: EndpointLimits,
         path: str,
     ) -> None:
-        """The streams count towards `sessions`; `bodies` reads the bodies of messages; `path` is the path of the
-        endpoint."""
+        """The streams count towards `sessions`; `bodies` reads bodies of messages; `path` is that of the endpoint."""
         self._running = running
         self._tasks = tasks
         self._sessions = sessions
@@ -192,8 +190,7 @@ class LegacySse:
     # Notifications of changes among the replicas
 
     def on_lost(self) -> None:
-        """End all streams because no other replica can deliver messages to them anymore; their clients open new
-        streams."""
+        """End all streams, to which no other replica can deliver messages anymore; their clients open new ones."""
         self.end_all(orderly=False)
 
     def on_return(self) -> None:

@@ -191,8 +191,7 @@ class LegacySession:
             self.end()
 
     async def finish(self, drain_seconds: float) -> None:
-        """Finish pending calls, within limits, and end the session; its client has `drain_seconds` to read the
-        rest."""
+        """Finish pending calls, within limits, and end the session; its client may read for `drain_seconds`."""
         await self._connection.drain()
         self.end(drain_seconds)
 
@@ -236,8 +235,7 @@ class LegacySession:
 
 
 def replica_of(id: str) -> int | None:
-    """Return the number of the replica that holds the stream of the session `id`; None if the id contains no
-    number."""
+    """Return the number of the replica that holds the stream of the session `id`; None if it contains no number."""
     match = re.match(r"([0-9]{1,7})-", id)
     return None if match is None else int(match[1])
 

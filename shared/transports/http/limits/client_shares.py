@@ -81,8 +81,7 @@ class Shares:
     """The sessions of an endpoint by client."""
 
     def __init__(self, limit: int, quotas: ClientQuotas | None = None) -> None:
-        """`limit` is the maximum number of sessions of all clients; `quotas` contains the maximum of one
-        principal."""
+        """`limit` is the maximum of sessions of all clients; `quotas` contains that of one principal."""
         self._limit = limit
         self._quotas = quotas
         self._count = 0

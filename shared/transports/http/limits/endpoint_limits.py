@@ -33,8 +33,7 @@ class ClientLimits:
     sessions: int = 10_000
     """Simultaneous sessions at one server."""
     day_bytes: int = 100 * 1024**3
-    """Bytes of bodies and messages per day, in both directions. Used bytes become available again evenly over the
-    day."""
+    """Bytes of bodies and messages per day, in both directions. Used bytes become available evenly over the day."""
 
 
 @dataclass(frozen=True, slots=True)

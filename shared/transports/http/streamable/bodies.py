@@ -16,8 +16,7 @@ from .reply import Asgi, ClientGone, HttpExchange
 T = TypeVar("T")
 
 _LARGE_BODY_BYTES = 65_536
-"""The length in bytes at which a body counts as large: it takes a millisecond to decode, and longer if a tool
-validates it."""
+"""The bytes at which a body counts as large: it takes a millisecond to decode, and longer if a tool validates it."""
 _MAX_BODIES_BYTES = 64 * 1_048_576
 """The maximum size in bytes of all bodies that are being read or wait to be decoded, unless one body may exceed a
 quarter of it: then the maximum is four times the limit of one body."""

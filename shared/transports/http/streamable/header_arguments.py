@@ -17,8 +17,7 @@ from ....server.run import Run
 from ....server.tools import RegisteredTool
 
 MAX_LISTED = 10_000
-"""The maximum number of remembered tools of other servers; beyond it, the tools that were listed first are
-dropped."""
+"""The maximum number of remembered tools of other servers; beyond it, those listed first are dropped."""
 
 
 class HeaderArguments:

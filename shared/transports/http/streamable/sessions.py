@@ -361,8 +361,7 @@ class Sessions:
             self._tasks.start_soon(self._release_memory)
 
     async def _release_memory(self) -> None:
-        """Wait until no session has ended for `QUIET_SECONDS`, and return the memory of the ended sessions to the
-        system."""
+        """Wait until no session has ended for `QUIET_SECONDS`, and return the memory of ended ones to the system."""
         previous = 0
         while previous != self._ended_count:
             previous = self._ended_count

@@ -150,8 +150,7 @@ class _StatelessRequest:
         self._drain_timer: asyncio.TimerHandle | None = None
 
     async def run(self, http: HttpExchange, request: Request, keep_alive_seconds: float) -> None:
-        """Answer `request`. In an event stream, a comment every `keep_alive_seconds` shows that it is being
-        served."""
+        """Answer `request`. An event stream has a comment every `keep_alive_seconds`."""
         try:
             self._connection.receive(request)
             self._is_receiving = False

@@ -27,8 +27,7 @@ CLOSE_SECONDS = 0.8
 """Seconds that a peer has to read the remaining data and to answer a close frame. It is less than the second for
 which a stopping listener waits for its connections after the calls of its servers have ended."""
 _COPIES = 3
-"""The number of copies of a message in memory while it is written: the result, its JSON, and the data that the peer
-has not read."""
+"""The copies of a message in memory while it is written: the result, its JSON, and the data not read by the peer."""
 _MAX_UNPROCESSED_BYTES = 65_536
 """Maximum number of bytes of received messages that have not been processed; beyond it, reading is paused."""
 _MESSAGE_OVERHEAD_BYTES = 64
@@ -205,8 +204,7 @@ class WebSocket(UpgradedProtocol):
         self._update_reading()
 
     def _process_text(self, frame: Frame) -> None:
-        """Process a message, or a fragment of one. `websockets` enforces the limit on the length of all fragments
-        together."""
+        """Process a message, or a fragment of one. `websockets` limits the length of all fragments together."""
         # Nearly every message is one frame.
         if self._fragments is None and frame.fin:
             text = bytes(frame.data)
@@ -230,8 +228,7 @@ class WebSocket(UpgradedProtocol):
             self._state_changed.wake()
 
     def _write(self) -> None:
-        """Write pending frames. If they close the connection, abort it after `CLOSE_SECONDS` unless the peer closes
-        it before."""
+        """Write pending frames. If they close the connection, abort it after `CLOSE_SECONDS` unless the peer does."""
         pieces = self._protocol.data_to_send()
         if pieces and not self._transport.is_closing():
             self._transport.write(b"".join(pieces))

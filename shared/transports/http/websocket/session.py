@@ -134,8 +134,7 @@ class WebSocketSession:
         self._socket.finish()
 
     def fail(self) -> None:
-        """End the connection because the server has failed, or a message can't be encoded. Pending calls are
-        cancelled."""
+        """End the connection: the server has failed, or a message can't be encoded. Pending calls are cancelled."""
         self._socket.close(CloseCode.INTERNAL_ERROR, "the server has failed")
 
     def evict(self) -> None:

@@ -1,5 +1,4 @@
-"""Finds blocks that a page contains twice, such as one for wide and one for narrow screens, or the repeated slides of
-a carousel.
+"""Finds blocks that a page contains twice, such as for wide and for narrow screens, or repeated slides of a carousel.
 
 A copy is a block with the same lines and links as an earlier block below the same headings; it has at least two
 lines. Text that may repeat for a reason is kept: table rows, terms, code, steps in panels for different systems, text

@@ -1,5 +1,4 @@
-"""Numeric features that indicate whether lines are content. They are independent of the language and of class and id
-names.
+"""Numeric features that indicate whether lines are content, independent of the language and of class and id names.
 
 Boilerplate can be recognized by structure: it is in landmarks (`nav`, `footer`), consists mostly of links, is at the
 edges of the page, or repeats. Content looks different on each kind of page:
@@ -69,8 +68,7 @@ _NO_DISTANCE = -2.0
 
 
 def measure_lines(page: Lines, declared: Declarations) -> Columns:
-    """Return all features of a page's lines, of which there is at least one, including those from its
-    declarations."""
+    """Return all features of a page's lines (at least one), including those from its declarations."""
     lines = page.lines
     title_words = set(_WORD.findall(declared.title.lower()))
     times = Counter(line.text for line in lines)
@@ -398,8 +396,7 @@ def _measure_page(page: Lines, counts: _Counts) -> Columns:
 
 
 def _measure_declarations(lines: Sequence[Line], declared: Declarations) -> Columns:
-    """Return the kinds of subjects that the page declares, and the share of each line's words that is in its
-    descriptions."""
+    """Return the kinds of subjects that the page declares, and the share of each line's words in its descriptions."""
     runs = {run for text in declared.descriptions for run in _split_runs(text)} - {()}
     count = len(lines)
     columns: Columns = {f"about_{kind}": [float(kind in declared.about)] * count for kind in KINDS_OF_THINGS}

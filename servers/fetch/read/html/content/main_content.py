@@ -73,8 +73,7 @@ class Content(NamedTuple):
 
 
 def main_content(root: HtmlElement, declared: Declarations, *, pictures: bool) -> Content | None:
-    """Return the main content of a page, taking its own declarations into account; None if there is no text, or too
-    much to judge.
+    """Return the main content of a page, using its own declarations; None if there is no text, or too much to judge.
 
     With `pictures`, pictures next to the content are kept. The tree is changed unless None is returned.
     """
@@ -113,8 +112,7 @@ def choose(page: Lines, probabilities_by_line: list[float]) -> list[bool]:
 
 
 def _choose_content(lines: list[Line], probabilities_by_line: list[float]) -> list[bool]:
-    """Choose the likely lines. If most of their text is a long navigation before the headline, choose again without
-    it."""
+    """Choose the likely lines. If most of their text is navigation before the headline, choose again without it."""
     keep = _choose_likely(lines, probabilities_by_line)
     headline = next((number for number, line in enumerate(lines) if _may_be_headline(line)), 0)
     links = {number for number, line in enumerate(lines[:headline]) if line.linked >= LINK_SHARE * len(line.text)}
@@ -133,8 +131,7 @@ def _may_be_headline(line: Line) -> bool:
 
 
 def _choose_likely(lines: list[Line], probabilities_by_line: list[float]) -> list[bool]:
-    """Choose the lines with the highest expected F1: twice the correct characters, divided by the sum of both
-    totals."""
+    """Choose the lines with the highest expected F1: twice the correct characters, divided by both totals."""
     order = sorted(range(len(lines)), key=probabilities_by_line.__getitem__, reverse=True)
     sizes = [len(lines[number].text) for number in order]
     right = list(accumulate(probabilities_by_line[number] * size for number, size in zip(order, sizes, strict=True)))

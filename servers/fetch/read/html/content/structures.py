@@ -227,8 +227,7 @@ def complete_notes(page: Lines, keep: list[bool]) -> None:
 
 
 def keep_headline(lines: list[Line], keep: list[bool]) -> None:
-    """Keep the only `h1` of a page if content follows it: it is the title of the content, such as a function's
-    name."""
+    """Keep the only `h1` of a page if content follows it: it is the content's title, such as a function's name."""
     headlines = [number for number, line in enumerate(lines) if line.block.element.tag == "h1"]
     if len(headlines) == 1 and any(keep[headlines[0] :]):
         line = lines[headlines[0]]
