@@ -100,12 +100,14 @@ class Issuer:
         """Return the keys that may have signed a token with this algorithm and key id; `kid` is None if the token has
         none. Raises AuthError if the keys can't be fetched."""
         matching = self._find_keys(kid, algorithm)
-        now = self._clock()
-        # While another task fetches the keys again, use the old ones, which are most likely unchanged.
-        if matching and (now < self._fresh_until or self._lock.locked()):
+        now, is_fetching = self._clock(), self._lock.locked()
+        # While another task fetches the keys again, use the old ones, which are most likely unchanged. A key that is
+        # not among them is awaited.
+        if matching and (now < self._fresh_until or is_fetching):
             return matching
         # Anyone can send tokens with invented key ids, which must not cause a request to the issuer each time.
-        if self._keys is not None and now < min(self._fresh_until, self._tried_at + REFETCH_SECONDS):
+        has_tried = now < min(self._fresh_until, self._tried_at + REFETCH_SECONDS)
+        if self._keys is not None and has_tried and not is_fetching:
             return matching
         await self._refresh(self._attempts)
         return self._find_keys(kid, algorithm)
@@ -130,7 +132,7 @@ class Issuer:
     async def _refresh(self, attempt: int) -> None:
         self._check_waiting()
         async with self._lock:
-            # If the number has changed, another task has fetched the keys while this one waited.
+            # If the number has changed, another task has fetched the keys, or failed to, while this one waited.
             if self._attempts == attempt:
                 await self._try_load(self._load_keys)
             if self._keys is None:
@@ -145,10 +147,10 @@ class Issuer:
         now = self._clock()
         if self._fault is not None and now < self._tried_at + RETRY_SECONDS:
             return
-        self._attempts += 1
-        self._tried_at = now
         try:
-            await load()
+            # Shielded, since other tasks wait for the result, and an attempt counts only once it has ended.
+            with anyio.CancelScope(shield=True):
+                await load()
         except AuthError as error:
             if str(error) != str(self._fault):  # an outage is logged once
                 log.warning("the issuer %s did not provide its keys: %s", self.url, error)
@@ -161,6 +163,8 @@ class Issuer:
                 self._keys = None
         else:
             self._fault = None
+        self._attempts += 1
+        self._tried_at = now
 
     async def _load_metadata(self) -> None:
         if self._metadata is None:

@@ -177,8 +177,8 @@ class Loader:
 
     async def _find_cached(self, url: str, headers: Mapping[str, str]) -> StoredAnswer | None:
         """Return the response stored here or by other replicas, whichever is newer."""
-        local = self._cache.find(url, headers)
         remote = None if self._shared is None else await self._shared.find(url, headers)
+        local = self._cache.find(url, headers)  # now, since a newer one may have been stored meanwhile
         if remote is None or (local is not None and local.confirmed_at >= remote.confirmed_at):
             return local
         remote = remote._replace(initial_age=remote.initial_age + CLOCK_SKEW_SECONDS)

@@ -98,6 +98,7 @@ class SharedEntries(Generic[T]):
             self._used_bytes + len(data) > self._room or next(iter(self._own_entries.values()))[0] < self._clock()
         ):
             await self._drop(next(iter(self._own_entries)))
+        self._forget(name)  # another call may have stored it in the meantime
         self._own_entries[name] = self._clock() + self._seconds, len(data)
         self._used_bytes += len(data)
         with suppress(OSError):

@@ -107,7 +107,7 @@ class Journal:
         self._trees: list[Tree] = []
         self._written_places: list[Place] | None = []
         """The places where this server itself wrote since the last read; None if there are too many to remember."""
-        self._begin_lock = anyio.Lock()
+        self._begin_lock, self._check_lock = anyio.Lock(), anyio.Lock(fast_acquire=True)
         self._watching = anyio.Event()
         """Set while the roots are watched."""
         self._entry_added = anyio.Event()
@@ -142,12 +142,7 @@ class Journal:
         Without a cursor, return only a new cursor. Raises FilesError with code `bad_cursor`, and `too_many`.
         """
         await self._begin_watching()
-        # The system may report this server's own writes later, so their places are checked now.
-        places, self._written_places = self._written_places, []
-        if places != []:  # None is everything: there were too many to remember
-            for tree in self._trees:
-                await self._watcher.run_in_thread(tree.place, _check_places, tree, self._rooted, places)
-                await self._record(tree.take_events())
+        await self._check_own_writes()
         number = self._last_number if page.cursor is None else self._parse_cursor(page.cursor)
         if page.cursor is None or number is None:
             return self._changes([], self._last_number, overflow=page.cursor is not None)
@@ -189,6 +184,21 @@ class Journal:
                 self._trees = trees
                 on_failure.pop_all()
             self._watching.set()
+
+    async def _check_own_writes(self) -> None:
+        """Check the places where this server itself wrote, since the system may report these changes later."""
+        # Further readers wait for the first one, so that they get its changes too.
+        async with self._check_lock:
+            places, self._written_places = self._written_places, []
+            if places == []:
+                return
+            with ExitStack() as on_failure:
+                # If this is cancelled, the next reader checks everything.
+                on_failure.callback(setattr, self, "_written_places", None)
+                for tree in self._trees:
+                    await self._watcher.run_in_thread(tree.place, _check_places, tree, self._rooted, places)
+                    await self._record(tree.take_events())
+                on_failure.pop_all()
 
     def _unwatch(self) -> None:
         for index in range(len(self._roots.paths)):

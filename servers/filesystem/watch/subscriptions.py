@@ -13,6 +13,7 @@ too many comparisons, all keys are notified: a notification only says that somet
 import os
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import ExitStack
 from urllib.parse import unquote_to_bytes
 from weakref import WeakValueDictionary
 
@@ -188,7 +189,13 @@ class Listings:
         if count is not None:
             return
         if len(self._listed) > MAX_LISTED:
-            oldest = next(iter(self._listed))
-            for index in range(self._listed.pop(oldest)):
-                self._watcher.unwatch((oldest, index))
-        await self._watcher.watch_listing(mark, report, parts)
+            self._end(next(iter(self._listed)))
+        with ExitStack() as on_failure:
+            # If this is cancelled, the next call watches these parts.
+            on_failure.callback(self._end, mark)
+            await self._watcher.watch_listing(mark, report, parts)
+            on_failure.pop_all()
+
+    def _end(self, mark: str) -> None:
+        for index in range(self._listed.pop(mark, 0)):
+            self._watcher.unwatch((mark, index))

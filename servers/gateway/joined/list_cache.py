@@ -84,6 +84,8 @@ class ListCache:
         """True if the server was too slow or returned an error the last time."""
         self._was_refused = False
         self._invalidations = self._attempts = 0
+        self._last_age = -1
+        """The number of invalidations before the last attempt began."""
         self._next_attempt = float("-inf")
         self._next_attempt_by_session: WeakKeyDictionary[ServerSession, float] = WeakKeyDictionary()
         self._last_reset = float("-inf")
@@ -134,10 +136,12 @@ class ListCache:
             is_due = anyio.current_time() >= until
             return await self._fetch(context) if is_due else self._visible_listing(context)
         if not self.is_fresh:
-            attempts = self._attempts
+            attempts, invalidations = self._attempts, self._invalidations
             async with self._lock:
-                # If another request has just tried, this one uses the result.
-                if self._attempts == attempts and anyio.current_time() >= self._next_attempt:
+                # If another request has just tried, this one uses the result, unless a change was announced after
+                # that one had begun and before this one.
+                has_result = self._attempts != attempts and self._last_age >= invalidations
+                if not has_result and anyio.current_time() >= self._next_attempt:
                     await self._fetch(context)
         return self._visible_listing(context)
 
@@ -159,7 +163,7 @@ class ListCache:
                 # Until it succeeds, each request fetches the list again; warn only the first time.
                 if not self._was_refused:
                     _log.warning("%s: its %s are not listed: %s", self.server.name, self.kind.list_name, error)
-        self._attempts += 1
+        self._attempts, self._last_age = self._attempts + 1, age
         self.has_failed, self._was_refused = listing is None, listing is None and not waiting.cancelled_caught
         if listing is None:
             if waiting.cancelled_caught:

@@ -54,16 +54,22 @@ class Watch(DatabaseWatch[WatchedPostgresDatabase]):
         self.on_own_write(self._uris.format_database(database))
 
     async def _begin(self, name: str, key: str, table: str | None) -> str:
-        if name not in self._watched:
-            schema_keys = {LISTING, self._uris.format(Target(name))}
-            watched = WatchedPostgresDatabase(
-                self._databases.get(name), schema_keys, self._report, name in self._triggers
-            )
-            watched.on_mode_changed = lambda: self.on_polling(self._lacks_triggers(self._triggers))
-            self._watched[name] = watched
-            self._tasks.start_soon(watched.run)
-        await self._watched[name].begin(key, table)
+        watched: WatchedPostgresDatabase | None = None
+        # Meanwhile the end of all other subscriptions may have ended the watch, which then has to begin again.
+        while watched is None or self._watched.get(name) is not watched:
+            watched = self._watched.get(name) or self._watch(name)
+            await watched.begin(key, table)
         return key
+
+    def _watch(self, name: str) -> WatchedPostgresDatabase:
+        schema_keys = {LISTING, self._uris.format(Target(name))}
+        watched = WatchedPostgresDatabase(
+            self._databases.get(name), schema_keys, self._report, name in self._triggers
+        )
+        watched.on_mode_changed = lambda: self.on_polling(self._lacks_triggers(self._triggers))
+        self._watched[name] = watched
+        self._tasks.start_soon(watched.run)
+        return watched
 
     async def _find_table(self, database: str, table: str) -> str:
         return await self._databases.get(database).find_name(table)

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, ExitStack
 from typing import Any, Protocol
 
-from anyio import CancelScope
+from anyio import CancelScope, Lock
 from anyio.lowlevel import checkpoint_if_cancelled
 
 from ...errors import InvalidParams, ResourceNotFound
@@ -61,6 +61,7 @@ class Changes:
         "written" (see `wrote`), it returns all keys that are concerned. A server that detects changes itself may
         instead look for changes, and return no keys. The function neither waits nor raises."""
         self._is_wanted = False
+        self._wanting = Lock()
         self._has_warned = False
         self._listeners: dict[Listener, None] = {}
         self._subscribers: Counter[str] = Counter()
@@ -114,11 +115,15 @@ class Changes:
         self._listeners.pop(listener, None)
 
     async def call_on_wanted(self) -> None:
-        """Call `on_wanted`, unless it was called before."""
-        if not self._is_wanted:
-            self._is_wanted = True
-            if self.on_wanted is not None:
+        """Call `on_wanted`, unless it has succeeded before. Raises its exceptions."""
+        if self._is_wanted or self.on_wanted is None:
+            return
+        # Further callers wait for the first one, since a change before it has ended would be missed. If that fails or
+        # is cancelled, the next one calls it again.
+        async with self._wanting:
+            if not self._is_wanted:
                 await self.on_wanted()
+                self._is_wanted = True
 
     async def subscribe(self, context: Any, uri: str, client: str = "") -> str:
         """Begin a subscription of `client` to `uri`, and return its key. `context` is that of the call.

@@ -34,6 +34,8 @@ class _Batch:
 
     def __init__(self) -> None:
         self.uris: dict[str, None] = {}
+        self.abandoned: set[str] = set()
+        """The resources for which no call waits any more."""
         self.done = anyio.Event()
         self.refused: frozenset[str] = frozenset()
         self.error: Exception | None = ConnectionError("the bridge is closed")
@@ -120,7 +122,16 @@ class ListenStreams:
             self._tasks.start(self._open_batch(self._batch))
         batch = self._batch
         batch.uris[uri] = None
-        await batch.done.wait()
+        batch.abandoned.discard(uri)
+        is_done = False
+        try:
+            await batch.done.wait()
+            is_done = True
+        finally:
+            if not is_done:
+                batch.abandoned.add(uri)
+                if batch.done.is_set():
+                    self._drop(uri)
         if batch.error is not None:
             raise batch.error
         return uri not in batch.refused
@@ -148,6 +159,8 @@ class ListenStreams:
                 uris = list(batch.uris)
                 for start in range(0, len(uris), MAX_URIS):
                     batch.refused |= await self._open_stream(uris[start : start + MAX_URIS])
+                for uri in batch.abandoned:
+                    self._drop(uri)
             batch.error = None
         except (McpError, OSError) as error:
             batch.error = error

@@ -229,23 +229,6 @@ async def test_ignore_robots_requests_no_robots_txt() -> None:
         assert one.robots_requests == []
 
 
-async def test_a_cancelled_load_does_not_cancel_a_shared_robots_txt() -> None:
-    begun, go_on = anyio.Event(), anyio.Event()
-
-    async def waits(_: ReceivedRequest, out: asyncio.StreamWriter) -> None:
-        begun.set()
-        await go_on.wait()
-        out.write(answer(NOTHING))
-
-    async with opened_site(site(waits)) as one, opened_loader() as loader:
-        async with anyio.create_task_group() as group:
-            group.start_soon(loader.load, one.url("/a"))
-            await begun.wait()
-            group.cancel_scope.cancel()
-        go_on.set()
-        assert (await refused(loader, one.url("/b"))).code == "robots"
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize(

@@ -78,22 +78,6 @@ async def test_a_refresh_token_outlives_a_temporary_error(world: World) -> None:
     assert world.grants == ["authorization_code", "refresh_token"]
 
 
-async def test_the_result_of_a_cancelled_refresh_is_stored(world: World) -> None:
-    rotate(world)
-    tokens = MemoryTokens()
-    client = world.client(tokens=tokens)
-    await world.get(client)
-    world.now += HOUR
-    issue = world.issuer.answers["/token"]
-    with anyio.CancelScope() as scope:
-        world.issuer.answers["/token"] = lambda received: scope.cancel() or issue(received)
-        await world.get(client)
-    assert scope.cancelled_caught
-    assert await world.get(client) == 200
-    assert await world.get(world.client(AuthorizationCode(None), tokens=tokens)) == 200
-    assert world.grants == ["authorization_code", "refresh_token"]
-
-
 async def test_two_urls_of_the_same_resource_refresh_once(world: World) -> None:
     rotate(world)
     tokens, inner = MemoryTokens(), f"{world.url}/inner"

@@ -209,19 +209,6 @@ async def test_a_changed_resource_is_read_again_with_its_parents_and_children() 
     assert [one.params["uri"] for one in peer.requests] == ["file:///", "file:///d", "file:///d/a", "file:///d/a/x"]
 
 
-async def test_a_request_after_a_change_gets_no_answer_from_before() -> None:
-    peer = Peer()
-    async with _callers(peer.collect) as tasks:
-        peer.ask.on_change(TOOLS)
-        tasks.start_soon(peer.collect)
-        await anyio.wait_all_tasks_blocked()
-        peer.requests[0].reply({**HOUR, "tools": ["old"]})
-        await anyio.wait_all_tasks_blocked()
-        peer.requests[1].reply({**HOUR, "tools": ["new"]})
-    assert [result["tools"] for result in peer.results] == [["old"], ["new"]]
-    assert (await peer.ask("tools/list"))["tools"] == ["new"]
-
-
 async def test_a_result_that_required_input_is_not_cached() -> None:
     peer = Peer()
     async with _callers(peer.read):
@@ -260,21 +247,6 @@ async def test_an_error_reaches_all_waiting_callers() -> None:
     async with _callers(*[peer.collect] * 3):
         peer.requests[0].reply(ConnectionError("gone"))
     assert peer.results == ["gone"] * 3
-
-
-async def test_a_cancelled_caller_does_not_stop_the_others() -> None:
-    peer, first = Peer(), anyio.CancelScope()
-
-    async def give_up() -> None:
-        with first:
-            await peer.collect()
-
-    async with _callers(give_up, peer.collect, peer.collect):
-        first.cancel()
-        await anyio.wait_all_tasks_blocked()
-        assert [one.is_cancelled for one in peer.requests] == [True, False]
-        peer.requests[1].reply(HOUR)
-    assert peer.results == [HOUR, HOUR]
 
 
 @pytest.mark.parametrize(("seconds", "count"), [((None, 0.01), 1), ((0.01, None), 2)])

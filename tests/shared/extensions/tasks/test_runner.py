@@ -1,20 +1,18 @@
 """Tasks of a server with replicas: each replica answers requests about all tasks."""
 
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import anyio
 import pytest
 from pydantic import BaseModel
 
 from shared import Context, Implementation, Server
-from shared.contracts import TaskLimits, TaskRecord
-from shared.extensions.tasks import states, tasks
-from shared.extensions.tasks.runner import STOPPED, Tasks, tasks_of
+from shared.extensions.tasks import tasks
+from shared.extensions.tasks.runner import STOPPED, tasks_of
 from shared.protocol.types.tasks import TASKS
 from shared.stores.memory import Stores
-from shared.stores.memory_tasks import MemoryTasks
 from shared.testing import replicas
-from tests.shared.server.peer import NEWEST_HANDSHAKE, PATIENCE, STATELESS, server, talking
+from tests.shared.server.peer import NEWEST_HANDSHAKE, PATIENCE, STATELESS, talking
 
 CAPABILITIES = {"elicitation": {"form": {}}, "extensions": {TASKS: {}}}
 
@@ -66,51 +64,6 @@ class Two:
         while (found := (await self.there.request("tasks/get", {"taskId": id}))["result"])["status"] not in statuses:
             await anyio.lowlevel.checkpoint()
         return found
-
-
-class Overtaken(MemoryTasks):
-    """A slow store: `meanwhile` changes a task after its read, before the answer."""
-
-    def __init__(self):
-        super().__init__(TaskLimits())
-        self.meanwhile = None
-
-    async def get(self, id):
-        task = await super().get(id)
-        if self.meanwhile is not None:
-            change, self.meanwhile = self.meanwhile, None
-            assert await self.replace(task, change(task, 1.0))
-        return task
-
-
-@asynccontextmanager
-async def overtaken():
-    """A slow store with one task, and the tasks of its server."""
-    store = Overtaken()
-    await store.create(TaskRecord("t", "extension", None, "", 0.0, 0.0, 60.0))
-    async with server().open() as running:
-        with anyio.fail_after(PATIENCE):
-            yield store, Tasks(running, store)
-    store.close()
-
-
-async def test_a_change_during_a_read_is_not_missed():
-    async with overtaken() as (store, tasks_):
-        seen = []
-        async with aclosing(tasks_.follow("t")) as states_:
-            async for task in states_:
-                seen.append(task.status)
-                if task.status == "working":
-                    store.meanwhile = states.cancel
-        assert seen == ["working", "cancelled"]
-
-
-async def test_two_concurrent_changes_are_both_applied():
-    async with overtaken() as (store, tasks_):
-        store.meanwhile = lambda task, now: states.ask(task, {"q": {}}, now)
-        changed = await tasks_.change("t", lambda task, now: states.report(task, "half", now))
-        assert (changed.message, changed.questions) == ("half", {"q": {}})
-        assert await store.get("t") == changed
 
 
 @pytest.mark.parametrize("version", [STATELESS, NEWEST_HANDSHAKE])

@@ -116,18 +116,6 @@ async def test_an_unknown_resource_can_not_be_subscribed_to(changes):
     assert (watch.log, changes.subscribed_resources) == ([], 0)
 
 
-async def test_on_wanted_is_called_once_for_the_first_interest(changes):
-    told = []
-
-    async def wanted():
-        told.append("wanted")
-
-    changes.on_wanted = wanted
-    await changes.call_on_wanted()
-    await changes.call_on_wanted()
-    assert told == ["wanted"]
-
-
 # Over a connection
 
 

@@ -1,6 +1,5 @@
 """Slots for long work: limited, round robin by client, never all for one client."""
 
-import asyncio
 from contextlib import AsyncExitStack
 
 import anyio
@@ -108,22 +107,6 @@ async def test_the_reserved_slot_is_not_given_to_a_waiting_call_of_the_same_clie
         assert those.began == ["a0", "a1", "b0"]
         await those.end("a0")
         assert those.began == ["a0", "a1", "b0", "a2"]
-
-
-async def test_a_cancelled_turn_is_not_counted(turns):
-    async def take() -> None:
-        async with turns.acquire("one"):
-            pass
-
-    with anyio.fail_after(PATIENCE):
-        async with turns.acquire("one"):
-            async with turns.acquire("one"):
-                late = asyncio.create_task(take())
-                await quiet()
-            late.cancel()  # it has its turn, and has not heard of it yet
-            await asyncio.wait([late])
-        async with turns.acquire("one"), turns.acquire("one"):
-            assert late.cancelled()
 
 
 async def test_cancellation_frees_the_slot_or_the_wait(turns):
