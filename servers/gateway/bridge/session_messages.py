@@ -1,13 +1,16 @@
 """Everything that a bridge forwards outside calls: subscriptions, log levels, and changes to lists and roots. It also
 keeps the description of the bridge up to date."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from shared.concurrency import TaskSet
 from shared.errors import McpError
 from shared.extensions.tasks.extension import TASK_AUDIENCES
+from shared.protocol.identity import LOG_LEVELS
 from shared.protocol.session.client_events import Notified
+from shared.protocol.session.events import Change, UnknownNotification
 from shared.protocol.types.client import LogLevel
 from shared.protocol.wire.jsonrpc import Gap
 from shared.server.dispatch.connection import Connection
@@ -18,14 +21,58 @@ from .calls.dedicated_sessions import DedicatedSession
 from .connection import BridgeConnection
 from .description import UNKNOWN, capabilities_of
 from .log_level import SharedLevel, send_level
-from .notifications import LIST_CHANGES, RootsWatcher, forward_notification
+from .repairs import repair_log
+from .tasks import TASK_NOTIFICATIONS
 from .upstream import Upstream
 from .watching.resources import ResourceWatcher
 from .watching.subscriptions import Subscriptions
 
 ANSWER_SECONDS = 15.0
 """The time limit, in seconds, for requests of the bridge itself."""
+_LIST_CHANGES = tuple(Change(what) for what in ("tools", "prompts", "resources"))
+"""One change for each list."""
+_CHANGES = {f"notifications/{change.kind}/list_changed": change for change in _LIST_CHANGES}
 _CONDITION = "bridge"
+
+
+def forward_notification(link: Connection, message: Notified) -> None:
+    """Forward a notification to the client of `link`. Several changes of one list become one notification until it is
+    sent; log messages below the client's level, and notifications about the server's tasks, are dropped; all others
+    are sent unchanged. While too many messages wait for the client, only changes of lists are kept. Never waits or
+    raises."""
+    if message.method in _CHANGES:
+        link.on_change(_CHANGES[message.method])
+    elif link.is_behind or message.method.startswith(TASK_NOTIFICATIONS):
+        return
+    elif message.method != "notifications/message":
+        link.session.notify_session(message.method, message.params)
+        link.send_soon()
+    else:
+        peer, level = link.session.peer, message.params.get("level")
+        if peer is not None and isinstance(level, str) and level in LOG_LEVELS and peer.wants_log(level):
+            link.session.notify_session(message.method, repair_log(message.params))
+            link.send_soon()
+
+
+class RootsWatcher:
+    """Watches one client of a shared session, and notifies the server when the client's roots have changed. `forget`
+    is called when the client has disconnected."""
+
+    def __init__(self, connection: BridgeConnection, forget: Callable[[], None]) -> None:
+        self._connection = connection
+        self._forget = forget
+
+    def on_roots_changed(self) -> None:
+        """Notify the server that the roots of the client have changed."""
+        if self._connection.up and not self._connection.stateless and not self._connection.client.is_behind:
+            self._connection.client.roots_changed()
+
+    def on_client_notification(self, event: UnknownNotification) -> None:
+        """Ignore other notifications: the server would attribute them to all clients."""
+
+    def on_close(self) -> None:
+        """Forget the client, which has disconnected."""
+        self._forget()
 
 
 class SessionMessages:
@@ -83,7 +130,7 @@ class SessionMessages:
         which messages were lost, that any of these resources and any list may have changed. Never waits or raises."""
         self.subscriptions.on_update(session, message)
         if isinstance(message, Gap):
-            for change in LIST_CHANGES:
+            for change in _LIST_CHANGES:
                 session.link.on_change(change)
 
     async def on_reopen(self, session: DedicatedSession) -> None:
@@ -94,7 +141,7 @@ class SessionMessages:
                 with suppress(McpError, OSError):
                     await send_level(client, session.level, ANSWER_SECONDS)
             await self.subscriptions.on_reopen(session, client)
-            for change in LIST_CHANGES:
+            for change in _LIST_CHANGES:
                 session.link.on_change(change)
 
     # The description of the bridge

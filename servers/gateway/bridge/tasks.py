@@ -7,7 +7,6 @@ A stateless server decides itself which calls become tasks. A server with sessio
 requests that: if the client requested it, or if the tool requires it.
 """
 
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol
@@ -15,6 +14,7 @@ from typing import Any, Protocol
 import anyio
 
 from shared.client.client import Client
+from shared.client.relay import Caller
 from shared.client.tasks.following import TaskChannel, TaskState, follow, read_state
 from shared.client.tasks.tool_task import TaskSupport
 from shared.errors import McpError, MethodNotFound
@@ -25,13 +25,12 @@ from shared.protocol.types.tasks import RELATED_TASK, TASKS
 from shared.protocol.wire.jsonrpc import Gap
 from shared.server.dispatch.context import Context
 
+from .forwarding import require_result
+
 TASK_NOTIFICATIONS = "notifications/tasks"
 """The prefix of the methods of notifications about the server's tasks, which clients don't know."""
 TASK_REQUEST_SECONDS = 60.0
 """Seconds that the server has to answer a request about a task, such as `tasks/get`."""
-
-Send = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
-"""Sends the server a request, a method and its params, and returns the result."""
 
 
 class TaskClient(Protocol):
@@ -138,20 +137,30 @@ class UpstreamTasks:
 
 
 async def run_as_task(
-    send: Send, method: str, params: dict[str, Any], task_params: dict[str, Any] | None, client: TaskClient
+    client: Client,
+    caller: Caller,
+    method: str,
+    params: dict[str, Any],
+    task_params: dict[str, Any] | None,
+    relay: TaskClient,
 ) -> dict[str, Any]:
-    """Send a request to a server with sessions and return its result; with `task_params`, request a task and wait for
-    its result. `client` is notified if the request becomes a task. Raises the same errors as `send` and `follow`."""
+    """Send a request of `caller` to a server with sessions and return its result; with `task_params`, request a task
+    and wait for its result. `relay` is notified if the request becomes a task. Raises the same errors as
+    `Client.exchange` and `follow`."""
+
+    async def send(method: str, params: dict[str, Any]) -> dict[str, Any]:
+        return require_result(await client.exchange(method, params, caller, timeout=timeout_for(method)))
+
     if task_params is None:
         return await send(method, params)
     result = await send(method, {**params, "task": task_params})
     if not isinstance(result.get("task"), dict):
         return result  # it has run as a normal call
     task = read_state(method, result["task"])
-    await client.on_became_task()
+    await relay.on_became_task()
     return drop_related_task(
         await follow(
-            task.id, TaskChannel(send, reject_separate_request, is_experimental=True, on_task=client.on_status), task
+            task.id, TaskChannel(send, reject_separate_request, is_experimental=True, on_task=relay.on_status), task
         )
     )
 

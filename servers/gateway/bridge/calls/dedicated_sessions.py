@@ -25,8 +25,8 @@ from shared.server.dispatch.context import Context
 from shared.server.dispatch.portions import Portions
 
 from ..connection import BridgeConnection
-from ..forwarding import caller_of, identity_of, params_of, require_result, unopened_error
-from ..tasks import TASK_NOTIFICATIONS, UpstreamTasks, run_as_task, timeout_for
+from ..forwarding import caller_of, identity_of, params_of, unopened_error
+from ..tasks import TASK_NOTIFICATIONS, UpstreamTasks, run_as_task
 from .call_relay import CallRelay, ask_standalone
 
 
@@ -299,13 +299,8 @@ class DedicatedSessions:
     ) -> dict[str, Any]:
         task_params = await self._upstream_tasks.task_param(client, context, getattr(params, "name", None))
         with session.relay_call(context) as relay:
-
-            async def send(method: str, params: dict[str, Any]) -> dict[str, Any]:
-                caller = caller_of(context, relay)
-                return require_result(await client.exchange(method, params, caller, timeout=timeout_for(method)))
-
-            method = context.call.method.name
-            return await run_as_task(send, method, params_of(context, params), task_params, relay)
+            caller, method = caller_of(context, relay), context.call.method.name
+            return await run_as_task(client, caller, method, params_of(context, params), task_params, relay)
 
 
 class _CloseListener:

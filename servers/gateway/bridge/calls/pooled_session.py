@@ -18,8 +18,7 @@ from shared.protocol.types.client import LogLevel
 from shared.protocol.wire.jsonrpc import Gap
 
 from ..connection import OnServerMessage
-from ..forwarding import require_result
-from ..tasks import run_as_task, timeout_for
+from ..tasks import run_as_task
 from .upstream_call import CALL_NOTIFICATIONS, CallEnded, UpstreamCall
 
 ROOTS_SECONDS = 5.0
@@ -92,12 +91,7 @@ class PooledSession:
             self._level = level
             with suppress(PeerError):
                 await client.set_log_level(cast("LogLevel", level))
-
-        async def send(method: str, params: dict[str, Any]) -> dict[str, Any]:
-            caller = Caller(call, wants_progress)
-            return require_result(await client.exchange(method, params, caller, timeout=timeout_for(method)))
-
-        return await run_as_task(send, *request, task_params, call)
+        return await run_as_task(client, Caller(call, wants_progress), *request, task_params, call)
 
     # The relay of the session
 

@@ -23,9 +23,9 @@ from shared.server.dispatch.connection import Connection
 from shared.server.dispatch.context import Context
 
 from ..connection import BridgeConnection
-from ..forwarding import caller_of, params_of, require_result
+from ..forwarding import caller_of, params_of
 from ..log_level import SharedLevel
-from ..tasks import UpstreamTasks, related_task, run_as_task, timeout_for
+from ..tasks import UpstreamTasks, related_task, run_as_task
 from .call_relay import CallRelay
 from .pending_input import PendingCalls
 from .upstream_call import UpstreamCall
@@ -135,15 +135,11 @@ class SharedSession:
                 with suppress(PeerError):
                     await self._level.set_level(self, context.peer.log_level)
         client, relay = self._connection.client, _AttributedCall(inner, context.link, self._visits)
-
-        async def send(method: str, params: dict[str, Any]) -> dict[str, Any]:
-            caller = caller_of(context, relay)
-            return require_result(await client.exchange(method, params, caller, timeout=timeout_for(method)))
-
         self._calls_in_progress.append(relay)
         try:
             task_params = await self.upstream_tasks.task_param(client, context, params.get("name"))
-            return await run_as_task(send, context.call.method.name, params, task_params, relay)
+            caller, method = caller_of(context, relay), context.call.method.name
+            return await run_as_task(client, caller, method, params, task_params, relay)
         finally:
             self._calls_in_progress.remove(relay)
 

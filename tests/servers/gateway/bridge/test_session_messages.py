@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 from servers.gateway.bridge import Upstream, bridge
-from servers.gateway.bridge.notifications import forward_notification
+from servers.gateway.bridge.session_messages import forward_notification
 from shared.protocol.session.client_events import Notified
 from shared.protocol.session.events import UnknownNotification
 from shared.server.dispatch.limits import Limits
