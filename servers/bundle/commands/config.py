@@ -23,8 +23,7 @@ from ..hosts.checking import check
 from ..hosts.clients import CLIENTS, SCOPES, Client, get_client
 from ..hosts.configured import ConfiguredServer, write_snippet
 from ..hosts.launching import launch_command, launch_environment
-from ..terminal.command_parser import CommandParser
-from ..variables import VARIABLE_NAME
+from ..terminal.command_parser import VARIABLE_NAME, CommandParser
 
 # Claude Code accepts no other characters. Models accept tool names of up to 64 characters. Clients call tools
 # `mcp__NAME__TOOL`, and the longest name of a tool in the bundle has 25.

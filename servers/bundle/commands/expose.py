@@ -19,7 +19,7 @@ from shared.program.settings.option_parser import OptionParser
 from shared.program.settings.options import Group, option, positional, read_options
 
 from ..program_name import program_name
-from ..variables import read_variable
+from ..terminal.command_parser import read_variable
 
 _EXPOSE_PREFIX = "MCP_EXPOSE"
 

@@ -59,7 +59,7 @@ class _Slot(NamedTuple):
 def insert_entry(
     text: bytes, client: Client, name: str, entry: dict[str, Any], previous: Receipt | None = None
 ) -> Edit:
-    """Insert an entry into the text of a client's file, or replace that whose receipt is `previous`.
+    """Insert an entry into the text of a client's file, or replace the one whose receipt is `previous`.
 
     Raises ValueError, with line and column if possible, for a file that the client can't read.
     """

@@ -18,7 +18,7 @@ from .toml_tree import remove_spans, separator, table_spans, toml_value
 def insert_entry(
     text: bytes, client: Client, name: str, entry: dict[str, Any], previous: Receipt | None = None
 ) -> Edit:
-    """Insert an entry into the text of a client's file, or replace that whose receipt is `previous`.
+    """Insert an entry into the text of a client's file, or replace the one whose receipt is `previous`.
 
     Raises ValueError for a file that the client can't read, and if its servers are not separate tables.
     """

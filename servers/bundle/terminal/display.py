@@ -58,7 +58,7 @@ def pieces_of_contents(contents: Any) -> list[Piece]:
 
 
 def show(pieces: Sequence[Piece], *, as_error: bool = False) -> None:
-    """Print the parts, each on a new line, to stdout or, `as_error`, to stderr. Binary data is only described."""
+    """Print the parts, each on a new line, to stdout, or to stderr if `as_error`. Binary data is only described."""
     for piece in pieces:
         text = piece.shown
         write_text(text if text.endswith("\n") or not text else f"{text}\n", sys.stderr if as_error else sys.stdout)

@@ -11,8 +11,7 @@ from shared.program.messages import exit_with_error
 from shared.protocol.wire.codec import Framing
 from shared.protocol.wire.dialects import CLIENT_DIALECTS
 
-from ..variables import read_variable
-from .command_parser import CommandParser
+from .command_parser import CommandParser, read_variable
 from .exit_codes import Misuse
 from .session import ProtocolVariant, Session
 from .targets import FORMS, ServerChoice

@@ -29,8 +29,7 @@ from ...protocol.session.server import ServerSession
 from ...protocol.wire.weight import HEAVY_BYTES, weigh_value
 from .hooks import Hooks
 from .limits import CallLimits, Limits
-from .memory import Memory
-from .portions import Portions
+from .portions import Memory, Portions
 from .room import Room
 from .turns import Turns
 
@@ -107,7 +106,7 @@ class Work(Protocol):
         """Return `error`, that of `call`, with the most similar name that the client may see."""
 
     def translate(self, error: BaseException) -> McpError | InputRequired:
-        """Return the error to send for an exception of a handler. Those that end the program are raised."""
+        """Return the error to send for an exception of a handler. Those that end the program are raised again."""
 
 
 @mutable_record

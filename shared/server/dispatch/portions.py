@@ -1,5 +1,7 @@
 """A limited quantity, such as memory, that clients share, so that a part of it always remains for further clients."""
 
+from .room import Room
+
 
 class Portions:
     """The amounts that clients have reserved of `limit`. A client may have at most as much as is still free; so one
@@ -27,3 +29,14 @@ class Portions:
         client_amount = self._by_client.pop(client, 0) - amount
         if client_amount:
             self._by_client[client] = client_amount
+
+
+class Memory:
+    """The memory that the calls of one or several runs take."""
+
+    def __init__(self, limit: int) -> None:
+        """`limit` is the maximum number of bytes. Large results being sent may take half as many in addition."""
+        self.portions = Portions(limit)
+        """The bytes of arguments, and of results that wait to be sent."""
+        self.room = Room(limit // 2)
+        """The bytes of large results that are being sent."""

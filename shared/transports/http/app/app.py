@@ -36,7 +36,7 @@ from ....protocol.http.rules import (
     refuse,
 )
 from ....protocol.identity import Principal
-from ....server.dispatch.memory import Memory
+from ....server.dispatch.portions import Memory
 from ....telemetry.arrival import Arrival, arrival
 from ....telemetry.audit import Audit
 from ....telemetry.request_spans import trace_calls

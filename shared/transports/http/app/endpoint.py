@@ -24,7 +24,7 @@ from ....protocol.http.rules import Refusal, check_post, is_stateless, is_upgrad
 from ....protocol.identity import Principal
 from ....protocol.wire.codec import Codec
 from ....protocol.wire.jsonrpc import Malformed, Notification
-from ....server.dispatch.memory import Memory
+from ....server.dispatch.portions import Memory
 from ....server.run import Run
 from ..legacy_sse.endpoint import LegacySse
 from ..limits.endpoint_limits import EndpointLimits

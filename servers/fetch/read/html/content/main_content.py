@@ -1,6 +1,6 @@
 """Reduces a page to its main content, and counts the omitted text.
 
-Each line has a probability of being content (`probabilities`). Those lines are kept with which the expected F1 of the
+Each line has a probability of being content (`forest`). Those lines are kept with which the expected F1 of the
 characters is highest, so if there is little evidence, more of a page is kept, not less. Then structures are
 completed: a term and its meaning, a table, a list, or a heading and its section is kept as a whole, and so are lines
 surrounded by content, unless they are links to something else. Of several copies of a block, one is kept (`copies`).
@@ -19,11 +19,11 @@ from servers.fetch.read.html.content.actions import omit_actions, omit_subscript
 from servers.fetch.read.html.content.authors import complete_authors
 from servers.fetch.read.html.content.copies import find_copies, find_surrounding_links
 from servers.fetch.read.html.content.declarations import Declarations
-from servers.fetch.read.html.content.evidence import is_heading
+from servers.fetch.read.html.content.evidence import is_heading, measure_lines
+from servers.fetch.read.html.content.forest import load_forest
 from servers.fetch.read.html.content.lines import KINDS, Line, Lines
 from servers.fetch.read.html.content.manuals import complete_manual, complete_sections, complete_sections_of_code
 from servers.fetch.read.html.content.pairs import complete_names, complete_pairs
-from servers.fetch.read.html.content.probabilities import probabilities
 from servers.fetch.read.html.content.profiles import omit_profiles
 from servers.fetch.read.html.content.roles import LANDMARK_TAGS, LINK_SHARE, is_caption, is_furniture
 from servers.fetch.read.html.content.structures import (
@@ -87,7 +87,7 @@ def main_content(root: HtmlElement, declared: Declarations, *, pictures: bool) -
     if not page.lines:
         # All text is in fields.
         return _count(body, page, [], set())
-    keep = choose(page, probabilities(page, declared))
+    keep = choose(page, load_forest().judge(measure_lines(page, declared)))
     copies = find_copies(page, keep) | find_surrounding_links(page, keep)
     for number in copies:
         keep[number] = False
