@@ -1,6 +1,11 @@
-"""Parts of SQL."""
+"""Names in SQL."""
 
 
 def quote(name: str) -> str:
     """Quote any name for use in a statement."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def unquote(part: str) -> str:
+    """Return a part of a name in a statement without its quotes, if it has any."""
+    return part[1:-1].replace('""', '"') if part.startswith('"') else part

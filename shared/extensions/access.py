@@ -94,7 +94,7 @@ def _declares_tools(run: Run[Any]) -> bool:
 
 
 class _RuleCheck:
-    """Warns the operator once about rules for tools that do not exist. No errors, since tools may be added later."""
+    """Warns the operator once about rules for tools that do not exist. Not errors, since tools may be added later."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy

@@ -51,7 +51,7 @@ Permission = Literal["camera", "microphone", "geolocation", "clipboardWrite"]
 
 @record
 class App:
-    """An app: one HTML page. Tools refer to it by its URI. Raises DeclarationError for a URI that is not `ui://`."""
+    """An app: one HTML page. Tools refer to it by its URI. Raises DeclarationError for a URI without `ui://`."""
 
     uri: str
     page: Callable[[], str]

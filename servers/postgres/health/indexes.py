@@ -14,6 +14,7 @@ import anyio
 from servers.common.sql.errors import SqlError
 from servers.postgres.engine.deadline import Deadline
 from servers.postgres.engine.link import Ask
+from servers.postgres.sql import unquote
 
 Node = Mapping[str, Any]
 """A step of a plan, as EXPLAIN writes it in JSON."""
@@ -133,8 +134,8 @@ def _list_candidates(table: ScannedTable, conditions: str, columns: Mapping[str,
     compared = [(alias, name, sign) for alias, name, sign in _COMPARED.findall(conditions)]
     compared += [(alias, name, sign) for sign, alias, name in _COMPARED_AFTER.findall(conditions)]
     for alias, name, sign in compared:
-        column = columns.get(_unquote(name))
-        if _unquote(alias) == table.alias and column is not None:
+        column = columns.get(unquote(name))
+        if unquote(alias) == table.alias and column is not None:
             (equal_columns if sign == "=" else other_columns)[column] = None
     single_columns = [*equal_columns, *(single for single in other_columns if single not in equal_columns)]
     pairs = [(first, second) for first in equal_columns for second in single_columns if first != second]
@@ -142,7 +143,3 @@ def _list_candidates(table: ScannedTable, conditions: str, columns: Mapping[str,
     distinct_pairs = [pair for index, pair in enumerate(pairs) if pair[::-1] not in pairs[:index]]
     for columns_of_index in islice([*((single,) for single in single_columns), *distinct_pairs], 2 * _MAX_CANDIDATES):
         yield _Candidate(table.name, columns_of_index)
-
-
-def _unquote(part: str) -> str:
-    return part[1:-1].replace('""', '"') if part.startswith('"') else part

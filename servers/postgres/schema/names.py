@@ -17,6 +17,7 @@ from servers.common.sql.texts import (
 )
 from servers.postgres.engine.link import Ask
 from servers.postgres.schema.entries import VISIBLE, Relation, read_relations
+from servers.postgres.sql import unquote
 
 _IDENTIFIER_PATTERN = r'"(?:[^"]|"")+"|[^\W\d][\w$]*'
 _IDENTIFIER = re.compile(_IDENTIFIER_PATTERN)
@@ -149,7 +150,7 @@ async def suggest_names(ask: Ask, state: str, sql: str, position: int) -> str:
         word = _WORD.match(sql, max(position, 0))
         return "" if word is None else await _suggest_quotes(ask, word[0].lower())
     match = _QUALIFIED.match(sql, max(position, 0))
-    parts = [_unquote(part) for part in match.groups() if part is not None] if match is not None else []
+    parts = [unquote(part) for part in match.groups() if part is not None] if match is not None else []
     if not parts:
         return ""
     match state:
@@ -171,18 +172,14 @@ async def suggest_names(ask: Ask, state: str, sql: str, position: int) -> str:
 
 async def _suggest_quotes(ask: Ask, word: str) -> str:
     names = [*await ask(_TABLE_NAMES), *await ask(_COLUMN_NAMES, None)]
-    quoted = {SqlName(name) for name, *_ in names if _unquote(name).lower() == word and name.startswith('"')}
+    quoted = {SqlName(name) for name, *_ in names if unquote(name).lower() == word and name.startswith('"')}
     return f"{NEEDS_QUOTES}\n{fence([format_name(name) for name in sorted(quoted)])}" if quoted else ""
 
 
 def _split(name: str) -> list[str]:
     """Return the parts of a name between its dots, at most three, without quotes; empty for other text."""
     match = _QUALIFIED.fullmatch(name)
-    return [_unquote(part) for part in match.groups() if part is not None] if match is not None else []
-
-
-def _unquote(part: str) -> str:
-    return part[1:-1].replace('""', '"') if part.startswith('"') else part
+    return [unquote(part) for part in match.groups() if part is not None] if match is not None else []
 
 
 async def _find_tables(ask: Ask, *candidates: str) -> Sequence[str]:
@@ -213,7 +210,7 @@ async def _find_columns(ask: Ask, name: str, sql: str) -> Sequence[str]:
 def _read_words(sql: str) -> set[str]:
     """Return the words of a statement that may be names, both as written and in lowercase, since PostgreSQL converts
     unquoted names to lowercase."""
-    words = {_unquote(word) for word in _IDENTIFIER.findall(sql.replace("\0", ""))}
+    words = {unquote(word) for word in _IDENTIFIER.findall(sql.replace("\0", ""))}
     return words | {word.lower() for word in words}
 
 

@@ -16,6 +16,7 @@ from ...errors import ResourceNotFound
 from ...protocol.types.base import Params
 from ...protocol.types.prompts import Prompt
 from ...protocol.types.resources import ReadResourceParams
+from ...protocol.wire.dialects.forms_002 import pick_names
 from ...server.dispatch.context import Context
 from ...server.features import Handler
 from ...server.run import Run
@@ -40,7 +41,7 @@ async def initialize(run: Run[Any], context: Context[Any], params: Params) -> _O
         "serverInfo": identity.server_info,
         "capabilities": {name: {} for name in ("resources", "tools", "prompts") if identity.has((name,))},
         "tools": [
-            {**_pick_names(tool), "arguments": tool["inputSchema"]}
+            {**pick_names(tool), "arguments": tool["inputSchema"]}
             for tool in await list_all(run, context, "tools/list", "tools")
         ],
         "prompts": await _list_prompts(run, context),
@@ -76,14 +77,9 @@ async def _list_prompts(run: Run[Any], context: Context[Any]) -> list[_Object]:
         schemas = {prompt.name: _schema_of(prompt) for prompt in prompts_of_source} | schemas
     listed = await list_all(run, context, "prompts/list", "prompts")
     return [
-        {**_pick_names(prompt), "arguments": schemas.get(prompt["name"]) or _schema_of(Prompt.model_validate(prompt))}
+        {**pick_names(prompt), "arguments": schemas.get(prompt["name"]) or _schema_of(Prompt.model_validate(prompt))}
         for prompt in listed
     ]
-
-
-def _pick_names(entry: _Object) -> _Object:
-    """Return the name and the description of a tool or prompt."""
-    return {name: entry[name] for name in ("name", "description") if name in entry}
 
 
 def _schema_of(prompt: Prompt) -> _Object:

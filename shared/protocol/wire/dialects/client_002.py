@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .client_dialect import ClientDialect, Fields, Form, discover_result, json_text
-from .forms_002 import VERSIONS
+from .forms_002 import VERSIONS, pick_names
 
 
 def _write_introduction(_params: Fields) -> Fields:
@@ -27,7 +27,7 @@ def _read_description(_params: Fields, result: Any) -> Fields:
 def _read_tools(_params: Fields, result: Any) -> Fields:
     return {
         "tools": [
-            {**_pick_names(tool), "inputSchema": tool.get("arguments") or {"type": "object"}}
+            {**pick_names(tool), "inputSchema": tool.get("arguments") or {"type": "object"}}
             for tool in result["tools"]
         ]
     }
@@ -36,14 +36,10 @@ def _read_tools(_params: Fields, result: Any) -> Fields:
 def _read_prompts(_params: Fields, result: Any) -> Fields:
     return {
         "prompts": [
-            {**_pick_names(prompt), "arguments": _read_arguments(prompt.get("arguments") or {})}
+            {**pick_names(prompt), "arguments": _read_arguments(prompt.get("arguments") or {})}
             for prompt in result["prompts"]
         ]
     }
-
-
-def _pick_names(entry: Fields) -> Fields:
-    return {name: entry[name] for name in ("name", "description") if name in entry}
 
 
 def _read_arguments(schema: Fields) -> list[Fields]:

@@ -191,3 +191,8 @@ def _read_arguments(params: _Object) -> _Object:
     if not isinstance(arguments, dict):
         raise InvalidParams('"arguments" must be an object')
     return arguments
+
+
+def pick_names(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the name and the description of a tool or prompt."""
+    return {name: entry[name] for name in ("name", "description") if name in entry}
