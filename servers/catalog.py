@@ -61,7 +61,7 @@ class Argument(_Record):
 
 
 class Tools(_Record):
-    """The names of the tools: those that are always there, and those only if writing is allowed."""
+    """The names of the tools: those that are always there, and those that need permission to write."""
 
     read: list[str] = []
     write: list[str] = []

@@ -125,7 +125,7 @@ def evidence_lines(data: bytes) -> bytes:
 def likely_charsets(sample: bytes) -> list[LikelyCharset]:
     """Return the possible charsets of `sample`, best first; an empty list if no charset can decode it.
 
-    The sample contains non-ASCII bytes. A few thousand bytes of such lines take milliseconds.
+    The sample contains non-ASCII bytes. A few thousand bytes of such lines are enough, and take milliseconds.
     """
     from chardet import detect_all
 

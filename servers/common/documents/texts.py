@@ -28,7 +28,7 @@ class DocumentText(NamedTuple):
 
 
 def may_be_document(start: bytes) -> bool:
-    """Return True if a file with this start may be a PDF, or a zip archive, as of Office, OpenDocument or EPUB."""
+    """Return True if a file with this start may be a PDF, or a zip archive, as Office, OpenDocument and EPUB are."""
     return start.startswith((_PDF, ZIP_START, COMPOUND_FILE))
 
 

@@ -54,7 +54,7 @@ class Bounds:
         self._checkpoint = checkpoint
 
     def require_enterable(self, status: os.stat_result, depth: int) -> None:
-        """Raise if the directory with this `status` must not be entered. That where the walk begins has depth 1."""
+        """Raise if the directory with this `status` must not be entered. The first directory has depth 1."""
         if depth > MAX_DEPTH:
             raise FilesError("too_large", self._path, f"contains directories nested deeper than {MAX_DEPTH}")
         if self._device not in (None, status.st_dev):

@@ -51,7 +51,7 @@ def settle_all(journal: Journal, rooted: RootedFiles) -> None:
 
 
 def current_state(rooted: RootedFiles, path: str) -> State:
-    """Return the current state of a path; `ABSENT` too if its directory is missing. Raises PathError."""
+    """Return the current state of a path; also `ABSENT` if its directory is missing. Raises PathError."""
     try:
         with rooted.locate(rooted.roots.place(path), follow=False) as entry:
             return state_of(rooted, entry)

@@ -51,7 +51,7 @@ def visible_changes(journal: Journal, rooted: RootedFiles) -> list[Change]:
 
 
 def find_changes(history: History, rooted: RootedFiles, number: int | None, since: float | None) -> list[Change]:
-    """Return the changes to undo, newest first: that with the number, all `since` a time, or else the last change.
+    """Return the changes to undo, newest first: the one with that number, all `since` a time, or else the last.
 
     Raises PathError if no change has that number, or if nothing can be undone.
     """

@@ -23,7 +23,7 @@ log = logging.getLogger("shared.gateway")
 
 @dataclass(slots=True, eq=False)
 class _Subscription:
-    """A subscription at its owner: the owner, its run, its key, the URI there, and the context of the first call."""
+    """A subscription at its owner: the owner, its run, its key, the URI there, and the context of its first call."""
 
     server: JoinedServer
     run: Run[Any]

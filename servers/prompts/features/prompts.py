@@ -56,7 +56,7 @@ most a hundredth as many values to suggest."""
 
 
 class LibraryPrompts:
-    """The prompts of all libraries. Files and rendering are for threads, for one request of each client at a time."""
+    """The prompts of all libraries. Reading and rendering run in threads, for one request of a client at a time."""
 
     async def page(self, context: Context[LibraryState], after: str, limit: int) -> Sequence[Prompt]:
         """Return the next prompts after the name `after`, sorted by name, without those whose file is broken."""

@@ -68,7 +68,13 @@ async def read_rendered(ctx: Ctx, name: str, args: str = "") -> str:
     """The prompt's text, with its arguments given in the query. Several messages have their roles as headings."""
     if name not in ctx.state.libraries:
         raise ResourceNotFound(f"{format_uri(name)}/rendered" + (f"?{args}" if args else ""))
-    arguments = _parse_query(args)
+    try:
+        pairs = parse_qsl(args, keep_blank_values=True, max_num_fields=_MAX_ARGUMENTS)
+    except ValueError:
+        raise InvalidParams(f"bad_arguments: the query has more than {_MAX_ARGUMENTS} arguments") from None
+    arguments = dict(pairs)
+    if len(arguments) < len(pairs):
+        raise InvalidParams("bad_arguments: an argument is given twice")
     try:
         async with ctx.turn():
             messages = await to_thread.run_sync(_render, ctx.state.libraries, name, arguments)
@@ -161,17 +167,6 @@ def make_contents(name: str, file: EmbeddedFile) -> TextResourceContents | BlobR
         return TextResourceContents(uri=uri, mime_type=file.mime_type, text=file.data.decode())
     except UnicodeDecodeError:
         return BlobResourceContents.of(uri, file.data, file.mime_type)
-
-
-def _parse_query(query: str) -> dict[str, str]:
-    try:
-        pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=_MAX_ARGUMENTS)
-    except ValueError:
-        raise InvalidParams(f"bad_arguments: the query has more than {_MAX_ARGUMENTS} arguments") from None
-    arguments = dict(pairs)
-    if len(arguments) < len(pairs):
-        raise InvalidParams("bad_arguments: an argument is given twice")
-    return arguments
 
 
 def _render(libraries: Libraries, name: str, arguments: Mapping[str, str]) -> tuple[RenderedMessage, ...]:

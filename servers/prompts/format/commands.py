@@ -53,7 +53,7 @@ def parse_command(document: Document, name: str, syntax: Syntax, base: str = "")
 
 
 def parse_toml_command(data: bytes, name: str) -> Prompt:
-    """Return a Gemini CLI command as a prompt called `name`. Raises PromptError without TOML or a `prompt`."""
+    """Return a Gemini CLI command as a prompt called `name`. Raises PromptError if it is not TOML with `prompt`."""
     import tomllib
 
     try:

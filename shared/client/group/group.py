@@ -39,7 +39,7 @@ CLOSING_SECONDS = 10.0
 
 
 class UnknownServer(McpError):
-    """Raised if the group has no server with that name, or the name of a tool or prompt contains none."""
+    """Raised if the group has no server with that name, or if a name of a tool or prompt contains no server's."""
 
 
 class ClientGroup(AsyncContext):

@@ -73,7 +73,7 @@ InputRequests = Mapping[str, tuple[str, dict[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class TaskChannel:
-    """The functions through which a task is followed: they send requests to its server, and answer its own."""
+    """The functions through which a task is followed: they send requests to its server, and answer its questions."""
 
     request: Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
     """Makes a request with a method and params, repeats it if that may help, and returns the result; `tasks/result`

@@ -52,7 +52,7 @@ class Reading:
         self._check = check
 
     def matches(self, fields: Sequence[str], joined: str) -> bool:
-        """Return True if all fields that are not empty can be read this way. `joined` is their `join_fields`."""
+        """Return True if all fields that are not empty can be read this way. `joined` is `join_fields` of them."""
         return self._expression.fullmatch(joined) is not None and (self._check is None or self._check(fields))
 
     # The possessive quantifier (*+) prevents backtracking, which would take memory for each field.

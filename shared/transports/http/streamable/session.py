@@ -89,7 +89,7 @@ class HttpSession:
         self._answer: Reader | bytes | None = None
         """The encoded answer to that request, or the reader of its stream."""
         self._catch_up: tuple[asyncio.TimerHandle, Callable[[], None]] | None = None
-        """While messages are held back: the timer that ends it, and a function that stops watching the reader."""
+        """While messages are held back: the timer that ends this, and a function that stops watching the reader."""
         self._open_streams = 0
         self._is_closed = False
         """True if the session has ended on this replica, though it may continue on others."""
