@@ -1,6 +1,5 @@
 """The options for observing a running server: traces and metrics, and a log of its HTTP requests."""
 
-import logging
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
@@ -44,8 +43,3 @@ def open_telemetry(options: ObservationOptions, service: str) -> "Telemetry | No
         return Telemetry(options.otlp, service, __version__)
     except ValueError as error:
         raise ValueError(f"--otlp: {error}") from None
-
-
-def log_requests() -> None:
-    """Log HTTP requests, regardless of the log level."""
-    logging.getLogger("shared.access").setLevel(logging.INFO)

@@ -35,7 +35,7 @@ from ..text import plain
 from ..transports.http.listener import LINGER_SECONDS
 from .event_loop import new_event_loop
 from .messages import exit_with_error
-from .observation import ObservationOptions, log_requests
+from .observation import ObservationOptions
 from .protection import ProtectionOptions
 from .replication import ReplicaOptions
 from .settings.options import option, secret
@@ -202,7 +202,7 @@ def set_up_process(options: Options, exposed: str | None) -> None:
     worker = this_worker()
     set_up_logging(options.log_level, options.log_format, None if worker is None else worker.siblings.number)
     if options.access_log:
-        log_requests()
+        logging.getLogger("shared.access").setLevel(logging.INFO)  # whatever the log level
     if exposed is not None and worker is None:
         log.warning("%s: other users can read this secret; restrict the file to its owner", exposed)
     set_up_collector()

@@ -8,6 +8,7 @@ a one-byte charset is declared. If bytes that are declared as UTF-8 are invalid,
 
 import re
 
+from servers.common.charsets import is_damaged
 from servers.fetch.read.charset_guesses import guess_codec
 from servers.fetch.read.charsets import UTF8, WESTERN, Charset, charset_of_codec, find_charset, find_mark
 from servers.fetch.read.page import Page, Source, describe
@@ -55,10 +56,8 @@ def decode(body: bytes, declared: str | None, media_type: str, url: str = "") ->
         # ASCII is the same in most charsets, so the declared one is kept.
         return utf8, (charset if charset is not None and utf8.isascii() else UTF8).name
     if charset == UTF8:
-        text = body.decode("utf-8", "replace")
-        non_ascii = len(text) - len(text.encode("ascii", "ignore"))
-        if text.count("\ufffd") <= non_ascii / 2:  # the text is UTF-8, with some damaged bytes
-            return text, UTF8.name
+        if is_damaged(body):
+            return body.decode("utf-8", "replace"), UTF8.name
         # The Content-Type is wrong, so the page's own declaration is the better evidence.
         charset = _find_declared_charset(body[:_DECLARATION_BYTES], media_type)
         if charset == UTF8 or (charset is not None and _decode_strictly(body, charset) is None):

@@ -3,7 +3,7 @@
 `values.py` converts values for clients.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Self
 
 from servers.common.sql.errors import SqlError
@@ -85,8 +85,3 @@ def encode_text(text: str, code: str = "bad_parameters") -> bytes:
     except UnicodeEncodeError:
         reason = "a text contains half of a surrogate pair, which UTF-8 can't represent"
         raise SqlError(code, reason) from None
-
-
-def encode_all(values: Sequence[object]) -> list[Cell]:
-    """Encode parameters, each with `encode`."""
-    return [encode(value) for value in values]

@@ -17,7 +17,7 @@ from psycopg import Error, OperationalError, pq
 from psycopg.pq.abc import PGconn, PGresult
 
 from servers.common.sql.errors import SqlError
-from servers.postgres.engine.answers import JSON_OIDS, Cell, ListText, decode, encode_all, encode_text
+from servers.postgres.engine.answers import JSON_OIDS, Cell, ListText, decode, encode, encode_text
 from servers.postgres.engine.connecting import OpeningError, connect
 from servers.postgres.engine.deadline import Deadline, Limits
 from servers.postgres.engine.rows import Collector, Column, OnRows, Rows, RowSink, row_too_large
@@ -188,7 +188,7 @@ class Link:
 
         Raises SqlError.
         """
-        result = await self.run(sql, encode_all(parameters), deadline=deadline)
+        result = await self.run(sql, [encode(value) for value in parameters], deadline=deadline)
         oids = [column.oid for column in result.columns]
         return [tuple(map(decode, row, oids)) for row in result.rows]
 
