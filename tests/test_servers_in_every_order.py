@@ -184,7 +184,8 @@ async def connections_to_sqlite() -> Scenario:
     pool = SqlitePool(make, 1, 5.0)
 
     async def read() -> None:
-        async with pool.lend():
+        async with pool.lend() as connection:
+            assert connection.is_lent
             await checkpoint()
 
     results = yield read(), read()
@@ -215,6 +216,28 @@ async def connections_to_postgres() -> Scenario:
     is_open = [link for link in links if not link.is_broken]
     assert is_open == pool._idle == [*pool._links]
     assert not is_open[0].in_transaction
+
+
+async def connections_of_a_closed_pool() -> Scenario:
+    links: list[Lent] = []
+
+    async def connect() -> Any:
+        await checkpoint()
+        links.append(Lent())
+        return links[-1]
+
+    async def close() -> None:
+        await checkpoint()
+        await pool.close()
+
+    pool = PostgresPool(connect, 1, 5.0)
+
+    async def read() -> None:
+        async with pool.transaction(Deadline(5.0)):
+            await checkpoint()
+
+    _, closed = yield read(), close()
+    assert closed is CANCELLED or all(link.is_broken for link in links)
 
 
 async def sources_of_cursors() -> Scenario:
@@ -845,6 +868,7 @@ SCENARIOS = [
     workers,
     connections_to_sqlite,
     connections_to_postgres,
+    connections_of_a_closed_pool,
     sources_of_cursors,
     rows_of_a_query,
     frames_of_a_connection,

@@ -33,6 +33,8 @@ from shared.client.options import ClientOptions
 from shared.concurrency import Signal, run_in_turns
 from shared.contracts import Rate, TaskLimits, TaskRecord
 from shared.extensions.tasks import states
+from shared.extensions.tasks.extension import FORM
+from shared.extensions.tasks.hosted import HostedCall
 from shared.extensions.tasks.runner import Tasks
 from shared.protocol.http.rules import Denial, HttpRequest, Refusal
 from shared.protocol.identity import Principal
@@ -400,6 +402,35 @@ async def end_of_a_followed_task() -> Scenario:
     assert store.inner._listeners == {}
 
 
+async def task_of_a_cancelled_call() -> Scenario:
+    def finish(call: Any, _result: Any) -> None:
+        assert not call.is_over
+        call.is_over = True
+
+    async def cancel() -> None:
+        await checkpoint()
+        call.is_over = True
+
+    async def detach() -> None:
+        with anyio.CancelScope(shield=True):  # as in the task of its own in which it runs
+            await hosted._create_task()
+
+    store = SlowTasks(TaskLimits())
+    tasks = _tasks(store)
+    peer = SimpleNamespace(principal=None)
+    call = SimpleNamespace(is_over=False, peer=peer, scopes=frozenset(), params=None, release=None)
+    calls = SimpleNamespace(detach=lambda *_: None, cancel=lambda _: None)
+    link = SimpleNamespace(session=SimpleNamespace(finish=finish), calls=calls)
+    context: Any = SimpleNamespace(call=call, link=link, owner="")
+    hosted = HostedCall(tasks, context, FORM, 60.0)
+    yield detach(), cancel()
+    await tasks.wait_for_writes()
+    assert (await store.get(hosted.id) is not None) == hosted.is_detached
+    assert bool(tasks.local_tasks) == hosted.is_detached
+    hosted.give_up()
+    assert store.inner._listeners == {}
+
+
 async def shared_request() -> Scenario:
     sent = 0
 
@@ -671,6 +702,7 @@ SCENARIOS = [
     first_interest_in_resources,
     changes_of_a_task,
     end_of_a_followed_task,
+    task_of_a_cancelled_call,
     shared_request,
     change_during_a_shared_request,
     shared_request_after_an_older_one,

@@ -19,8 +19,6 @@ from shared.errors import AnswerTimeout, DeclarationError
 from shared.protocol.session.questions import elicit_form
 from shared.protocol.shaping import shape_request
 from shared.protocol.versions import V2025_11_25
-from shared.protocol.wire.jsonrpc import Response
-from shared.server.dispatch.connection import Answers
 from shared.server.dispatch.context import form_schema
 from shared.server.dispatch.turns import MAX_CONCURRENT
 from tests import schemas
@@ -179,15 +177,18 @@ async def test_answers_in_any_order_reach_their_calls():
             assert text.split()[0] == ("accept", "decline", "cancel")[number]
 
 
-async def test_an_answer_is_removed_once_it_is_read():
-    answers = Answers()
-    answers.expect([1])
-    answers.settle(1, Response(1, {}))
-    assert await answers.wait(1) == Response(1, {})
-    answers.forget([1])
-    answers.settle(1, Response(1, {}))
-    with pytest.raises(KeyError):
-        await answers.wait(1)
+async def test_answers_are_stored_only_while_their_calls_wait():
+    app = app_with(order)
+    async with app.open() as running, talking(running, NEWEST_HANDSHAKE, ALL) as peer:
+        (link,) = running.changes.listeners
+        answered, cancelled = [await peer.start("order") for _ in range(2)]
+        ids = [(await peer.other("elicitation/create"))["id"] for _ in range(2)]
+        await peer.cancel(cancelled)
+        for id_ in ids:
+            await peer.reply(id_, ACCEPTED)
+        await peer.answer(answered)
+        await quiet()
+        assert link.answers._by_id is None
 
 
 async def test_a_question_is_cancelled_when_the_handler_stops_waiting():

@@ -116,6 +116,8 @@ async def test_cancellation_frees_the_slot_or_the_wait(turns):
             those.ask("", name)
         await quiet()
         those.scopes["d"].cancel()
+        await quiet()
+        assert turns.waiting == 2
         those.scopes["a"].cancel()
         await quiet()
         assert those.began == ["a", "b", "c", "e"]
