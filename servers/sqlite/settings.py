@@ -4,6 +4,7 @@ import re
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
+from urllib.parse import unquote
 
 from pydantic import AfterValidator, BaseModel, Field, field_validator, model_validator
 
@@ -16,7 +17,6 @@ from .engine.deadline import Limits
 from .engine.extensions import parse_extension
 from .engine.hiding import parse_hidden
 from .engine.opening import ConnectionOptions
-from .locations import read_location
 
 _MODES = {"ro": False, "rw": True}
 """For each access mode in `--db`, True if the database is writable."""
@@ -25,6 +25,7 @@ _MAX_ATTACHED = 10
 _RESERVED_NAMES = {"main", "temp"}
 """Names of schemas of SQLite itself."""
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_SCHEME = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]{0,30})://|(?P<file>file):", re.IGNORECASE)
 
 
 def _check_hidden(names: list[str]) -> list[str]:
@@ -157,3 +158,27 @@ class Settings(SqlSettings, _Memory, StatementLimits, _Databases):
     def writes(self) -> bool:
         """True if at least one database may be changed. A database in memory is always writable."""
         return super().writes or any(str(source.path) == MEMORY for source in self.sources)
+
+
+def read_location(location: str) -> str:
+    """Return the path of a database, given the path, or a URL as other programs write it.
+
+    A path after `sqlite://` begins after one more slash, as in SQLAlchemy: `sqlite:///shop.db` is `shop.db`, and
+    `sqlite:////shop.db` is `/shop.db`. Raises ValueError for a URL of another kind, or with parameters.
+    """
+    text = location.strip().strip("'\"")
+    match = _SCHEME.match(text)
+    if match is None:
+        return location
+    scheme = (match["scheme"] or match["file"]).lower().partition("+")[0]
+    if scheme in ("postgres", "postgresql"):
+        raise ValueError("a PostgreSQL URL is for the PostgreSQL server: mcp-bundle-postgres")
+    if scheme not in ("file", "sqlite", "sqlite3"):
+        raise ValueError(f"a URL with {scheme} is not an SQLite database; specify the path of a file")
+    url_path, _, query = text[match.end() :].partition("?")
+    if query:
+        name = query.partition("=")[0][:40]
+        raise ValueError(f"a URL has no parameter {name!r} here; a permission is written as --db NAME=PATH:ro")
+    # file:///shop.db has an empty host before its path.
+    path = unquote(url_path.removeprefix("/") if scheme != "file" else url_path)
+    return MEMORY if path in ("", MEMORY) and scheme != "file" else path

@@ -9,7 +9,7 @@ servers. Elsewhere
 - a client is made from a command or a URL: `connect.py`; the process is stopped in
   `shared/transports/child/process.py`;
 - the era and the version are determined: `connection/opening.py`, with `shared/protocol/session/client.py`;
-- a lost connection is reopened: `connection/link.py`; a dead one is detected: `connection/heartbeat.py`;
+- a lost connection is reopened, and a dead one detected: `connection/link.py`;
 - a request gets its result, after input requests, URL elicitations and retries: `calls/requests.py`; the rules for
   retries: `connection/retry.py`;
 - a call that became a task is followed to its end: `tasks/following.py`; one that was started continues in the

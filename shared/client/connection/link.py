@@ -15,11 +15,10 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from ...concurrency import background
 from ...contracts import ClosableTransport
-from ...errors import McpError
+from ...errors import McpError, PeerError
 from ..errors import Unreached
 from ..options import ClientOptions
 from .connection import Connection
-from .heartbeat import monitor
 from .opening import open_session
 from .restart import Pauses, Start
 
@@ -127,7 +126,7 @@ class Link:
                 connection.session.log_level(self.options.log_level)
             self.connection = connection
             on_opened()
-            await monitor(connection, self.options.heartbeat_seconds)
+            await _monitor(connection, self.options.heartbeat_seconds)
             # Over HTTP each answer has its own response, which may arrive after the session has ended.
             await connection.drain()
             connection.lose("the session has ended")
@@ -161,3 +160,31 @@ class Link:
             attempt.end(error)
         finally:
             attempt.end(ConnectionError("the client is closed"))
+
+
+async def _monitor(connection: Connection, interval: float | None) -> None:
+    """Wait until `connection` is lost. If nothing arrives for `interval` seconds, the server is pinged; if it does
+    not answer within as many seconds, the connection is lost. If `interval` is None, there are no pings.
+
+    Calls have time limits. But a client that only listens would wait forever on a connection that broke without a
+    sign.
+    """
+    while not connection.gone.is_set():
+        silent_seconds = anyio.current_time() - connection.last_received
+        # A pending call has its own time limit, and a server at work may be too busy for pings.
+        if interval is None or silent_seconds < interval or connection.is_busy or not connection.subscriptions:
+            # Wait until the silence has lasted for `interval`. If it has, but a ping is not needed now, check again
+            # after `interval`.
+            remaining = (
+                None if interval is None else interval - silent_seconds if silent_seconds < interval else interval
+            )
+            with anyio.move_on_after(remaining):
+                await connection.gone.wait()
+        else:
+            method = "server/discover" if connection.session.stateless else "ping"
+            try:
+                await connection.call(method, {}, timeout_seconds=interval)
+            except PeerError:
+                pass  # it is alive
+            except (TimeoutError, ConnectionError):
+                connection.lose(f"the server did not respond within {interval:g} s")
