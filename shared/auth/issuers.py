@@ -168,7 +168,10 @@ class Issuer:
 
     async def _load_metadata(self) -> None:
         if self._metadata is None:
-            self._metadata = await find_metadata(self._web, self.url)
+            metadata = await find_metadata(self._web, self.url)
+            if metadata.issuer != self.url:  # tokens are compared with the URL character by character
+                raise MetadataError(f"its metadata names it {escape(metadata.issuer)}: set exactly that URL")
+            self._metadata = metadata
 
     async def _load_keys(self) -> None:
         await self._load_metadata()

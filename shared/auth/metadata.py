@@ -81,11 +81,20 @@ def issuer_metadata_urls(issuer: str) -> tuple[str, ...]:
 
 def read_issuer_metadata(document: Any, issuer: str) -> IssuerMetadata:
     """Return the metadata of `issuer` in a document. Raises `MetadataError` if the document is invalid, or belongs to
-    another issuer: the identifiers must be equal character by character (RFC 8414, section 3.3)."""
+    another issuer (RFC 8414, section 3.3)."""
     metadata = _read(IssuerMetadata, document, "an authorization server")
-    if metadata.issuer != issuer:
+    if not is_same_issuer(metadata.issuer, issuer):
         raise MetadataError(f"the metadata at the URL of the issuer {escape(issuer)[:300]} belongs to another issuer")
     return metadata
+
+
+def is_same_issuer(issuer: str, other: str) -> bool:
+    """Return True if two identifiers are equal character by character, or if both are the root of the same origin and
+    only one of them ends in a slash: such URLs are equivalent (RFC 3986, section 6.2.3)."""
+    # Servers and their issuers often write the root differently: servers made with pydantic add the slash, and Google
+    # names its issuer with it in the metadata of servers, and without it in that of the issuer.
+    shorter, longer = sorted((issuer, other), key=len)
+    return shorter == longer or (longer == f"{shorter}/" and shorter.count("/") == 2)
 
 
 def read_resource_metadata(document: Any, url: str) -> ResourceMetadata:

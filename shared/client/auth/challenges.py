@@ -9,7 +9,10 @@ from ...protocol.records import record
 MAX_HEADER_LENGTH = 16_384
 """Maximum number of characters of the header that are parsed; the rest is ignored."""
 _WORD = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-_PARAMETER = re.compile(rf'({_WORD})[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|({_WORD}))(?=[ \t]*(?:,|$))')
+_UNQUOTED = r'[^\s,"=][^\s,"]*'
+"""A value without quotes. It may have any visible character, because some servers do not quote the URL of their
+metadata."""
+_PARAMETER = re.compile(rf'({_WORD})[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|({_UNQUOTED}))(?=[ \t]*(?:,|$))')
 _SCHEME = re.compile(rf"({_WORD})(?:[ \t]+|(?=[ \t]*(?:,|$)))")
 _TOKEN68 = re.compile(r"[A-Za-z0-9._~+/-]+=*(?=[ \t]*(?:,|$))")
 _SEPARATOR = re.compile(r"[ \t,]*")

@@ -11,6 +11,7 @@ from ...auth.issuers import find_metadata, first_metadata
 from ...auth.metadata import (
     IssuerMetadata,
     ResourceMetadata,
+    is_same_issuer,
     issuer_metadata_urls,
     read_resource_metadata,
     resource_metadata_urls,
@@ -72,12 +73,12 @@ async def discover(web: Web, url: str, challenge: Challenge | None, bound_issuer
     if not metadata.authorization_servers:
         raise AuthError("the server does not name a token issuer")
     # The client may choose any of the issuers (RFC 9728, section 7.6).
-    issuer = bound_issuer if bound_issuer in metadata.authorization_servers else metadata.authorization_servers[0]
-    if bound_issuer is not None and issuer != bound_issuer:
+    issuers = [name for name in metadata.authorization_servers if is_same_issuer(name, bound_issuer or name)]
+    if not issuers:
         raise AuthError(
-            f"the credentials are for the issuer {escape(bound_issuer)}, which the server no longer names"
+            f"the credentials are for the issuer {escape(bound_issuer or '')}, which the server no longer names"
         )
-    return Discovery(await find_metadata(web, issuer, referrer=url), metadata.resource, metadata)
+    return Discovery(await find_metadata(web, issuers[0], referrer=url), metadata.resource, metadata)
 
 
 async def _find_resource_metadata(web: Web, url: str, challenge: Challenge | None) -> ResourceMetadata | None:

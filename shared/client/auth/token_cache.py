@@ -25,7 +25,10 @@ refreshed when a quarter of it remains."""
 RETRY_SECONDS = 5.0
 """Seconds after which a failed refresh is tried again while the token is still valid."""
 
-_PERMANENT_ERRORS = ("invalid_grant", "invalid_client", "unauthorized_client", "invalid_scope", "invalid_target")
+_PERMANENT_ERRORS = (
+    *("invalid_grant", "invalid_client", "unauthorized_client", "invalid_scope", "invalid_target"),
+    "invalid_request",  # that of some issuers for an expired refresh token
+)
 """The errors after which a refresh token is useless (RFC 6749, section 5.2; RFC 8707, section 2)."""
 
 log = logging.getLogger("shared.client.auth")

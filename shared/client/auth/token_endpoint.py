@@ -14,7 +14,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, OKPKey, RSAKey
 
 from ...auth.addresses import parse_allowed_url
-from ...auth.metadata import IssuerMetadata
+from ...auth.metadata import IssuerMetadata, is_same_issuer
 from ...auth.web import Answer, Web
 from ...errors import AuthError
 from ...text import escape
@@ -54,7 +54,7 @@ class TokenEndpoint:
         token endpoint, or `client` is registered with another issuer."""
         if issuer.token_endpoint is None:
             raise AuthError("the issuer has no token endpoint")
-        if client is not None and client.issuer not in (None, issuer.issuer):
+        if client is not None and client.issuer is not None and not is_same_issuer(client.issuer, issuer.issuer):
             raise AuthError("the client is not registered with this issuer")
         parse_allowed_url(issuer.token_endpoint)
         self._url = issuer.token_endpoint

@@ -68,6 +68,14 @@ async def test_tokens_of_a_faulty_issuer_get_503(fault: str) -> None:
         assert bad.site.count("/elsewhere") == 0
 
 
+async def test_an_issuer_that_names_itself_with_a_slash_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async with issuing() as issuer:
+        named = f"{issuer.site.url}/"
+        issuer.answers[METADATA] = gives(as_json({"issuer": named, "jwks_uri": f"{named}jwks"}))
+        assert status(await bear(trusting(issuer), issuer.sign())) == 503
+    assert f"its metadata names it {named}: set exactly that URL" in caplog.text
+
+
 async def test_tokens_of_a_silent_issuer_get_503() -> None:
     async with issuing() as slow, issuing() as good:
         slow.answers["/jwks"] = silence = Silence()

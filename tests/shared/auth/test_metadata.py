@@ -6,6 +6,7 @@ from shared.auth.metadata import (
     MetadataError,
     canonical,
     covers,
+    is_same_issuer,
     issuer_metadata_urls,
     read_issuer_metadata,
     read_resource_metadata,
@@ -37,12 +38,18 @@ def test_resource_metadata_urls_are_at_the_path_and_at_the_root() -> None:
 
 def test_invalid_metadata_and_metadata_of_another_issuer_are_refused() -> None:
     issuers = [
-        {"issuer": issuer} for issuer in (1, "https://as.example/", "https://AS.example", "https://evil.example")
+        {"issuer": issuer} for issuer in (1, "https://as.example//", "https://AS.example", "https://evil.example")
     ]
     own = {"issuer": "https://as.example", "jwks_uri": ["https://as.example/jwks"]}
     for document in (None, [], "text", {}, *issuers, own):
         with pytest.raises(MetadataError):
             read_issuer_metadata(document, "https://as.example")
+
+
+def test_only_the_slash_of_a_root_makes_no_other_issuer() -> None:
+    root, tenant = "https://as.example", "https://as.example/tenant"
+    pairs = {(root, f"{root}/"): True, (f"{root}/", root): True, (tenant, f"{tenant}/"): False, (root, tenant): False}
+    assert {pair: is_same_issuer(*pair) for pair in pairs} == pairs
 
 
 def test_unknown_members_of_metadata_are_ignored() -> None:

@@ -12,6 +12,9 @@ CASES = {
     'Negotiate YWJj==, DPoP algs="ES256"': [("negotiate", {}), ("dpop", {"algs": "ES256"})],
     r'Bearer error_description="say \"no\""': [("bearer", {"error_description": 'say "no"'})],
     "Bearer SCOPE = a , scope=b": [("bearer", {"scope": "a"})],
+    "Bearer resource_metadata=https://a.example/b?c=d, scope=e": [
+        ("bearer", {"resource_metadata": "https://a.example/b?c=d", "scope": "e"})
+    ],
     "Basic, Bearer": [("basic", {}), ("bearer", {})],
     'Bearer scope="unended': [("bearer", {})],
     "=": [],

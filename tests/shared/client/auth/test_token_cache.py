@@ -78,6 +78,20 @@ async def test_a_refresh_token_outlives_a_temporary_error(world: World) -> None:
     assert world.grants == ["authorization_code", "refresh_token"]
 
 
+async def test_after_another_error_of_a_refresh_the_user_logs_in_again(world: World) -> None:
+    world.issuer.token = {"refresh_token": "first"}
+    client = world.client()
+    await world.get(client)
+    world.now += HOUR
+
+    def answer(received: Received) -> Answer | None:
+        return as_json({"error": "invalid_request"}, 400) if "refresh_token" in received.form else None
+
+    world.issuer.answers["/token"] = answer
+    assert await world.get(client) == 200
+    assert world.grants == ["authorization_code"] * 2
+
+
 async def test_two_urls_of_the_same_resource_refresh_once(world: World) -> None:
     rotate(world)
     tokens, inner = MemoryTokens(), f"{world.url}/inner"
@@ -195,6 +209,19 @@ async def move(world: World) -> None:
     """Makes the server name another issuer."""
     world.resource["authorization_servers"] = [world.other.site.url]
     world.issuer.issued.clear()
+
+
+@pytest.mark.parametrize("writes_slash", ["server", "issuer"])
+async def test_servers_and_root_issuers_may_differ_in_a_slash(world: World, writes_slash: str) -> None:
+    root, tokens = f"{world.issuer.site.url}/", MemoryTokens()
+    if writes_slash == "server":
+        world.resource["authorization_servers"] = [root]
+    else:
+        world.issuer.metadata["issuer"] = root
+    for _ in range(2):
+        assert await world.get(world.client(ClientCredentials(SECRET), tokens=tokens)) == 200
+        world.issuer.issued.clear()
+    assert world.grants == ["client_credentials"] * 2
 
 
 @pytest.mark.parametrize(
