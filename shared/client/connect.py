@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from ..contracts import ClosableTransport, Credentials, InteractiveCredentials
 from ..errors import PeerError
@@ -130,15 +130,52 @@ async def connect_http(
     `http` is a session to use instead of a new one, for proxies and certificates; it is not closed. `auth`, such as
     `OAuth`, replaces `token`, and obtains a token if the server requires one; if that fails, calls raise AuthError.
 
-    If the server accepts no POST at this URL, HTTP+SSE is tried (2025-11-25, Transports, Backwards Compatibility).
-    Raises the same errors as entering a `Client`. PeerError with code 401 or 403 means that the server requires a
-    token, or a different token.
+    If the server accepts no POST at this URL, HTTP+SSE is tried (2025-11-25, Transports, Backwards Compatibility). A
+    redirect is followed only if it adds a slash to the end of the URL, or removes one. Raises the same errors as
+    entering a `Client`. PeerError with code 401 or 403 means that the server requires a token, or a different token.
     """
+    options = _set_cache_key(options, url)
+    async with AsyncExitStack() as stack:
+        connection = partial(_connect_http, options=options, token=token, headers=headers, http=http, auth=auth)
+        try:
+            client = await stack.enter_async_context(connection(url))
+        except PeerError as error:
+            other_url = _find_slash_redirect(url, error)
+            if other_url is None:
+                raise
+            client = await stack.enter_async_context(connection(other_url))
+        yield client
+
+
+def _find_slash_redirect(url: str, error: PeerError) -> str | None:
+    """Return `url` with a slash added to the end of its path, or removed from it, if `error` is a redirect there;
+    None for any other error."""
+    location = error.data.get("location") if 300 <= error.code < 400 and isinstance(error.data, dict) else None
+    parts = urlsplit(url)
+    path = parts.path[:-1] if parts.path.endswith("/") else f"{parts.path}/"
+    try:
+        is_same = isinstance(location, str) and urlsplit(urljoin(url, location)).path == path
+    except ValueError:
+        return None
+    # Only the slash is used: behind a proxy, servers often redirect to an origin that their clients can't reach.
+    return parts._replace(path=path).geturl() if is_same and path not in ("", "/") else None
+
+
+@asynccontextmanager
+async def _connect_http(
+    url: str,
+    *,
+    options: ClientOptions,
+    token: str | None,
+    headers: Mapping[str, str] | None,
+    http: aiohttp.ClientSession | None,
+    auth: Credentials | None,
+) -> AsyncIterator[Client]:
     from ..transports.http.client.client import open_http
     from ..transports.http.client.legacy_sse import open_sse
     from ..transports.http.client.pool import open_pool
 
-    options, sent_headers = _allow_for_login(_set_cache_key(options, url), auth), fixed_headers(token, headers)
+    options, sent_headers = _allow_for_login(options, auth), fixed_headers(token, headers)
     async with open_pool(http, url) as pool, AsyncExitStack() as stack:
         try:
             start = partial(open_http, url, sent_headers, pool, auth, options.dialect)

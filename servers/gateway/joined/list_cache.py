@@ -196,7 +196,7 @@ async def _fetch_all(server: JoinedServer, kind: Kind, context: Context[Any]) ->
         fresh_ms = min(fresh_ms, fresh_ms_of(page))
         is_public = is_public and page.get("cacheScope") == "public"
         cursor = cursor_in(page)
-        if cursor is None and page.get("nextCursor"):
+        if cursor is None and page.get("nextCursor") is not None:
             _log.warning("%s: further %s are not listed: its cursor is not a string", server.name, kind.list_name)
         if cursor in cursors:
             # This was the last page, or the cursor leads back to an earlier one.
@@ -208,7 +208,7 @@ async def _fetch_all(server: JoinedServer, kind: Kind, context: Context[Any]) ->
 def cursor_in(page: Mapping[str, Any]) -> str | None:
     """Return the cursor of the next page; None if there is none, or a third-party server sent a malformed one."""
     cursor = page.get("nextCursor")
-    return cursor if isinstance(cursor, str) and cursor else None
+    return cursor if isinstance(cursor, str) else None
 
 
 def fresh_ms_of(page: Mapping[str, Any]) -> int:

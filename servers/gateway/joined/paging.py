@@ -64,7 +64,7 @@ class PagedLists:
             page.pop("nextCursor", None)
             result = page if result is None else _join_pages(result, page)
             count = max((len(value) for value in result.values() if isinstance(value, list)), default=0)
-            if following:
+            if following is not None:
                 return {**result, "nextCursor": make_cursor([server.name, following], name=listed, signer=signer)}
         if result is None:
             raise failure

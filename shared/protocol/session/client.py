@@ -388,6 +388,10 @@ class ClientSession:
                 if isinstance(id_, str):
                     self.request("tasks/cancel", {"taskId": id_}, caller=caller)
             return None
+        # Many programs write an absent cursor as an empty string, which is a cursor only since 2026-07-28.
+        if not self._version.stateless and answer.result.get("nextCursor") == "":
+            result = {name: value for name, value in answer.result.items() if name != "nextCursor"}
+            answer = replace(answer, result=result)
         kind = answer.result.get("resultType", "complete") if self._version.stateless else "complete"
         if kind == "complete" or (kind == "task" and sent.takes_tasks):
             return Answered(answer.id, answer)

@@ -11,6 +11,7 @@ from ....protocol.http.rules import EVENT_STREAM
 from ....protocol.session.envelope import claims_envelope
 from ....protocol.wire.codec import MAX_MESSAGE, Codec
 from ....protocol.wire.jsonrpc import Batch, Failure, Malformed, Message, Request, Response, failure
+from ....text import escape
 from .exchange import Reply
 from .pool import FAILURES
 
@@ -30,11 +31,14 @@ def is_stream(response: Reply) -> bool:
 
 async def read_answer(codec: Codec, response: Reply, request: Request) -> Message:
     """Return the message in the body. If the body contains no message, or if the status explains the failure better,
-    return an error with the HTTP status as its code."""
+    return an error with the HTTP status as its code. For a redirect, its data is the `location`."""
     body = await _read_body(response)
     if body is None:
         return Malformed(failure(request.id, ParseError(f"an answer of more than {MAX_MESSAGE:,} bytes")))
     message, status = codec.decode_body(body), response.status
+    if 300 <= status < 400 and (location := response.headers.get("location")):
+        text = f"HTTP {status}: the server is at {escape(location.partition('?')[0])[:200]}"  # a query may be secret
+        return Failure(request.id, status, text, {"location": location})
     reason = message.message if isinstance(message, Failure) else response.reason
     # The status takes precedence over a body that a proxy has written. Only in the stateless era (2026-07-28) is the
     # body of a 404 needed: the server does not know the method.

@@ -1,5 +1,6 @@
 """One endpoint of Streamable HTTP as a client sees it: POST, GET and DELETE requests with their headers."""
 
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from io import BytesIO
@@ -8,7 +9,7 @@ from ....contracts import Credentials
 from ....protocol.http.client_headers import ClientHeaders
 from ....protocol.http.rules import EVENT_STREAM, LAST_EVENT_ID
 from ....protocol.wire.codec import Codec
-from ....protocol.wire.jsonrpc import Failure, Notification, Request, Response
+from ....protocol.wire.jsonrpc import Failure, Message, Notification, Request, Response, id_as_number
 from ....tracing.trace_context import trace_meta
 from .authorized import AuthorizedRequest
 from .exchange import DirectPosts, Reply, ReplyContext
@@ -16,6 +17,7 @@ from .pool import TIMEOUT, Pool, parse_url
 
 _MAX_DIRECT_BYTES = 65_536
 """The maximum length of a body that is written at once, without waiting for the server to read it."""
+_ABOUT_SESSION = re.compile(r"session|not initialized", re.IGNORECASE)
 
 
 class Site:
@@ -81,9 +83,21 @@ class Site:
     ) -> ReplyContext:
         return AuthorizedRequest(credentials, method, str(self._url), send)
 
-    def check_forgotten(self, response: Reply) -> bool:
+    def check_forgotten(self, response: Reply, answer: Message | None = None) -> bool:
         """Return True if `response` says that the server does not know the client's session, and record that
-        (2025-11-25, Streamable HTTP, Session Management)."""
-        is_forgotten = response.status == 404 and self.headers.session_id is not None
+        (2025-11-25, Streamable HTTP, Session Management). `answer` is the message in its body, if that was read."""
+        is_forgotten = response.status == 404 or (response.status == 400 and _is_about_session(answer))
+        is_forgotten &= self.headers.session_id is not None
         self.is_forgotten |= is_forgotten
         return is_forgotten
+
+
+def _is_about_session(answer: Message | None) -> bool:
+    """Return True if `answer` is an error about the session, and not the answer to a request."""
+    # Many servers, among them those that follow the examples of the official SDKs, answer 400 instead of 404 after a
+    # restart. A server that has dispatched the request would repeat its id.
+    return (
+        isinstance(answer, Failure)
+        and not isinstance(None if answer.id is None else id_as_number(answer.id), int)
+        and _ABOUT_SESSION.search(answer.message) is not None
+    )

@@ -78,12 +78,15 @@ class Streams:
 
     async def deliver_answer(self, response: Reply, post: Post) -> None:
         """Deliver the answer in a body, or `Unanswered` if the server has forgotten the session."""
-        if not claims_envelope(post.request.params) and self._site.check_forgotten(response):
+        site, has_session = self._site, not claims_envelope(post.request.params)
+        answer: Message | None = None
+        if not (has_session and site.check_forgotten(response)):
+            answer = await read_answer(site.codec, response, post.request)
+        if answer is None or (has_session and site.check_forgotten(response, answer)):
             post.is_answered = True
             await drain(response)
             await self._inbox.put(Unanswered(post.request.id, "the server has forgotten the session", "session over"))
             return
-        answer = await read_answer(self._site.codec, response, post.request)
         await self._deliver(answer, post, response.headers.get(SESSION_ID))
 
     async def read(self, response: Reply, events: EventStream, post: Post | None) -> None:

@@ -275,7 +275,7 @@ async def test_a_list_is_public_only_if_all_its_pages_are(private: int) -> None:
     async def listed(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
         page = 0 if params.cursor is None else 1
         tools = [{"name": f"read{page}", "inputSchema": {"type": "object"}}]
-        further = {} if page else {"nextCursor": "second"}
+        further = {} if page else {"nextCursor": ""}  # a cursor like any other since 2026-07-28
         return {"tools": tools, "cacheScope": "private" if page == private else "public", "ttlMs": 1, **further}
 
     async with joined(door) as running, talking(running, STATELESS) as peer:

@@ -77,6 +77,13 @@ def _open_with_question(id_: Any = 1) -> ClientSession:
     return session
 
 
+@pytest.mark.parametrize(("mode", "cursors"), [(NEWEST, {"nextCursor": ""}), (NEWEST_HANDSHAKE, {})])
+def test_an_empty_cursor_is_none_before_2026(mode: Version, cursors: dict[str, str]) -> None:
+    session, id_ = _open_with_request(mode, "tools/list")
+    (event,) = session.receive(Response(id_, {"tools": [], "nextCursor": ""}))
+    assert event == Answered(id_, Response(id_, {"tools": [], **cursors}))
+
+
 # Opening
 
 

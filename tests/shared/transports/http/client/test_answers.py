@@ -98,7 +98,9 @@ async def test_a_redirect_is_not_followed() -> None:
     script = Script(call=Answer(307, headers={"location": "/elsewhere"}))
     async with transport_to(script) as transport:
         await say(transport, CALL)
-        assert await transport.receive() == [Failure(2, 307, "HTTP 307: Status")]
+        assert await transport.receive() == [
+            Failure(2, 307, "HTTP 307: the server is at /elsewhere", {"location": "/elsewhere"})
+        ]
     assert len(script.requests) == 1
 
 

@@ -1,6 +1,7 @@
 """`connect_http` and its transport, against our own HTTP server and against a scripted one."""
 
 import json
+import re
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -15,7 +16,7 @@ from shared.client.connect import connect_http
 from shared.client.options import ClientOptions
 from shared.errors import PeerError
 from shared.protocol.session.events import Outgoing
-from shared.protocol.wire.jsonrpc import Message, Notification, OnStream, Request, Response, Unanswered
+from shared.protocol.wire.jsonrpc import Failure, Message, Notification, OnStream, Request, Response, Unanswered
 from shared.transports.http.client import client as client_module
 from tests.descriptors import left_open, settled_descriptors
 from tests.shared.client.small import Small, listening
@@ -172,6 +173,28 @@ async def test_invalid_answers_raise(answer: Answer, error: type[Exception], tex
             await client.raw.call_tool("x")
 
 
+@pytest.mark.parametrize("origin", ["", "http://internal:8080"])
+@pytest.mark.parametrize(("path", "other"), [("/mcp", "/mcp/"), ("/mcp/", "/mcp")])
+async def test_a_redirect_is_followed_if_only_a_slash_differs(path: str, other: str, origin: str) -> None:
+    script = Script(**OPEN, list=result(2, {"tools": [{"name": "x"}]}))
+
+    async def answer(received: ReceivedRequest) -> Answer | bytes:
+        moved = Answer(307, headers={"location": f"{origin}{other}"})
+        return await script.answer(received) if received.path == f"{other}?key=1" else moved
+
+    async with serving(answer, f"{path}?key=1") as url, connect_http(url, ClientOptions(mode="handshake")) as client:
+        assert await client.raw.list_tools() == [{"name": "x"}]
+
+
+@pytest.mark.parametrize("location", ["/elsewhere", "http://[", ""])
+async def test_another_redirect_is_an_error(location: str) -> None:
+    script = Script(initialize=Answer(307, headers={"location": location}))
+    with pytest.raises(PeerError, match=re.escape(f"HTTP 307: {location and 'the server is at '}{location}")):
+        async with _scripted(script):
+            pass
+    assert len(script.requests) == 1
+
+
 @pytest.mark.parametrize("discovered", [Answer(400, "no session"), Answer(202)])
 async def test_an_old_server_gets_a_handshake(discovered: Answer) -> None:
     opened = result(2, {"protocolVersion": "2025-03-26", "capabilities": {}, "serverInfo": {}})
@@ -218,14 +241,34 @@ async def test_tools_with_invalid_header_marks_are_skipped(
 # The transport
 
 
-async def test_a_404_to_a_call_ends_the_session_without_a_delete() -> None:
-    script = handshake(call=Answer(404), DELETE=Answer(204))
+def refusal(id: object, text: str) -> Answer:
+    """Returns an error that a server sends instead of handling the request."""
+    return json_answer({"id": id, "error": {"code": -32000, "message": f"Bad Request: {text}"}}, 400)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [Answer(404), refusal(None, "No valid session ID provided"), refusal("server-error", "Server not initialized")],
+)
+async def test_a_server_that_has_forgotten_the_session_gets_no_delete(call: Answer) -> None:
+    script = handshake(call=call, DELETE=Answer(204))
     async with transport_to(script) as transport:
         await shake_hands(transport)
         await say(transport, CALL)
         (lost,) = await transport.receive()
     assert lost == Unanswered(2, "the server has forgotten the session", "session over")
     assert script.count("DELETE") == 0
+
+
+@pytest.mark.parametrize("call", [refusal(2, "no such session"), refusal("2", "session"), refusal(None, "no")])
+async def test_another_400_does_not_end_the_session(call: Answer) -> None:
+    script = handshake(call=call, DELETE=Answer(204))
+    async with transport_to(script) as transport:
+        await shake_hands(transport)
+        await say(transport, CALL)
+        (answer,) = await transport.receive()
+    assert isinstance(answer, Failure)
+    assert (answer.id, answer.code, script.count("DELETE")) == (2, -32000, 1)
 
 
 async def test_a_404_to_a_notification_breaks_the_connection() -> None:
