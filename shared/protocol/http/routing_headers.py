@@ -6,6 +6,10 @@ params, and `Mcp-Param-*` the arguments that a tool's schema annotates with `x-m
 differs from its body is refused with -32020, since a proxy may have relied on the header (2026-07-28, Streamable
 HTTP, Request Headers).
 
+There is one exception, for the connectors of Claude: the version header may name a supported version with a
+handshake, and then the other headers may be missing. Those versions have no such headers, so a proxy that reads one
+of them in the header does not rely on any.
+
 The first error is reported. The checks are made in this order: repeated headers, the envelope, the version header,
 the method, the name, whether the version is supported, the arguments. The session then checks the rest, such as
 unknown methods and invalid params.
@@ -21,6 +25,7 @@ from typing import Any
 from ...errors import InvalidRequest, RpcError
 from ..session.envelope import check_envelope, stateless_version
 from ..types.base import PROTOCOL_VERSION
+from ..versions import HANDSHAKE_VERSIONS
 from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Request, Response, failure
 from .rules import REPEATED, VERSION_HEADER, Headers, Refusal, stateless_status
 
@@ -43,6 +48,8 @@ OPTIONAL_NAMES = ("tasks/get", "tasks/update", "tasks/cancel")
 """The methods for which `Mcp-Name` may be missing. The tasks extension requires the header, but the specification
 does not mention these methods, and some clients omit it. A missing header can't mislead a proxy, so only a different
 value is refused."""
+
+_HANDSHAKE_DATES = frozenset(version.date for version in HANDSHAKE_VERSIONS)
 
 ANNOTATION = "x-mcp-header"
 """The keyword of an argument's schema that contains the name of its header, without `Mcp-Param-`."""
@@ -78,28 +85,30 @@ def check_stateless(headers: Headers, request: Request, parameters_of: Parameter
         # The envelope is checked first, since the headers are compared with it.
         meta = check_envelope(request.params)
         # Checked before whether the version is supported, since a proxy may have routed by the header.
-        if headers.get(VERSION_HEADER) != meta[PROTOCOL_VERSION]:
+        version_header = headers.get(VERSION_HEADER)
+        may_omit = version_header in _HANDSHAKE_DATES
+        if version_header != meta[PROTOCOL_VERSION] and not may_omit:
             raise HeaderMismatch("the MCP-Protocol-Version header must equal the version in params._meta")
-        if _decode_header(headers, METHOD_HEADER) != request.method:
+        if not _is_same(headers, METHOD_HEADER, request.method, may_omit=may_omit):
             raise HeaderMismatch("the Mcp-Method header must equal the method")
         name_param = NAME_PARAMS.get(request.method)
         name = request.params.get(name_param) if name_param is not None else None
+        may_omit_name = may_omit or request.method in OPTIONAL_NAMES
         # A name that is not a string is refused later, when the params are validated.
-        may_omit = request.method in OPTIONAL_NAMES and headers.get(NAME_HEADER) is None
-        if isinstance(name, str) and not may_omit and _decode_header(headers, NAME_HEADER) != name:
+        if isinstance(name, str) and not _is_same(headers, NAME_HEADER, name, may_omit=may_omit_name):
             raise HeaderMismatch(f"the Mcp-Name header must equal params.{name_param}")
         # Raises -32022 if the header and the body agree on an unsupported version.
         stateless_version(request.params["_meta"][PROTOCOL_VERSION])
         if request.method == "tools/call":
-            _check_parameters(headers, request.params, parameters_of)
+            _check_parameters(headers, request.params, parameters_of, may_omit=may_omit)
     except RpcError as error:
         return Refusal(stateless_status(error), failure(request.id, error))
     return None
 
 
-def _decode_header(headers: Headers, name: str) -> str | None:
+def _is_same(headers: Headers, name: str, expected: str, *, may_omit: bool) -> bool:
     value = headers.get(name)
-    return None if value is None else decode_value(value)
+    return may_omit if value is None else decode_value(value) == expected
 
 
 def decode_value(value: str) -> str | None:
@@ -151,12 +160,14 @@ def parameter_headers(schema: Mapping[str, Any], path: tuple[str, ...] = ()) -> 
         yield from parameter_headers(field, inner_path)
 
 
-def _check_parameters(headers: Headers, params: Mapping[str, Any], parameters_of: ParametersOf) -> None:
+def _check_parameters(
+    headers: Headers, params: Mapping[str, Any], parameters_of: ParametersOf, *, may_omit: bool
+) -> None:
     name, arguments = params.get("name"), params.get("arguments", {})
     for parameter in parameters_of(name) if isinstance(name, str) else ():
         value = parameter.value_in(arguments)
         header_value = headers.get(parameter.header)
-        if value is None and header_value is None:
+        if header_value is None and (value is None or may_omit):
             continue
         decoded = None if header_value is None else decode_value(header_value)
         compare = _COMPARISONS.get(type(value))

@@ -220,36 +220,37 @@ def _read_quality(parameters: list[str]) -> float:
     return 1.0
 
 
-def check_accept(headers: Headers, *needed: str) -> Refusal | None:
-    """Return a refusal with status 406 if the client does not accept each of the media types `needed`."""
-    accept = headers.get("accept")
-    for media_type in needed:
-        if not accepts(accept, media_type):
-            return refuse(406, f"the Accept header must list {' and '.join(needed)}")
-    return None
+_NO_STREAM = f"the Accept header must list {EVENT_STREAM}"
 
 
-def may_be_dialect(headers: Headers, refusal: Refusal | None) -> bool:
-    """Return True if a POST may be that of a client with a dialect (`wire/dialects`). It has neither of the headers
-    in which standard clients send their version and session, its body is JSON, and it accepts JSON or a stream;
-    without an `Accept` header it accepts both (RFC 9110, section 12.5.1). `refusal` is the response that the
-    specification requires for its headers, or None."""
-    if headers.get(VERSION_HEADER) is not None or headers.get(SESSION_ID) is not None:
-        return False
-    if refusal is None or headers.get("expect") is not None:
-        # A client that waits for permission to send its body (RFC 9110, section 10.1.1) gets the refusal now. To
-        # recognize a dialect, its body would have to be read first.
-        return refusal is None
-    accept = headers.get("accept")
-    is_answerable = accept is None or accepts(accept, JSON) or accepts(accept, EVENT_STREAM)
-    return is_answerable and check_content(headers) is None
+def check_accept(headers: Headers) -> Refusal | None:
+    """Return a refusal with status 406 if the client does not accept an event stream."""
+    return None if EVENT_STREAM in accepted_types(headers) else refuse(406, _NO_STREAM)
 
 
-def check_post(headers: Headers, *, dialects: bool) -> tuple[Refusal | None, bool]:
-    """Return the refusal that the specification requires for the headers of a POST, or None, and True if the request
-    may use a dialect nevertheless. `dialects` is True if the server supports dialects."""
-    refusal = check_accept(headers, JSON, EVENT_STREAM) or check_content(headers)
-    return refusal, dialects and may_be_dialect(headers, refusal)
+def accepted_types(headers: Headers) -> tuple[str, ...]:
+    """Return which of JSON and an event stream the client accepts; without an `Accept` header, both (RFC 9110,
+    section 12.5.1)."""
+    return _accepted_types(headers.get("accept") or "*/*")
+
+
+@lru_cache(64)
+def _accepted_types(accept: str) -> tuple[str, ...]:
+    return tuple(media_type for media_type in (JSON, EVENT_STREAM) if accepts(accept, media_type))
+
+
+def check_post(headers: Headers) -> Refusal | None:
+    """Return the refusal that the headers of a POST require, or None."""
+    # The specification demands that clients list both, but many programs list one of them or send no such header.
+    if not accepted_types(headers):
+        return refuse(406, f"the Accept header must list {JSON} and {EVENT_STREAM}")
+    return check_content(headers)
+
+
+def may_be_dialect(headers: Headers) -> bool:
+    """Return True if a POST may be that of a client with a dialect (`wire/dialects`): it has neither of the headers
+    in which standard clients send their version and session."""
+    return headers.get(VERSION_HEADER) is None and headers.get(SESSION_ID) is None
 
 
 def dialect_form(headers: Headers) -> str | None:

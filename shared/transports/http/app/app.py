@@ -177,9 +177,9 @@ class HttpApp:
             exception_handlers={HTTPException: self._refuse},
             lifespan=self._lifespan,
         )
-        # No redirect from `/mcp/` to `/mcp`: a client that follows one may lose its token or its body.
         self._starlette.router.redirect_slashes = False
         self._not_found = self._starlette.router.default = NotFound([mount.path for mount in self.mounts])
+        self._paths_without_slash = {*self._admissions, *self._pages_for_any_origin}
         self._pages = {*_PROBE_PAGES, STATE, *self._public_paths}
 
     def _routes(self, options: HttpOptions, front: Front | None) -> list[Route]:
@@ -208,6 +208,11 @@ class HttpApp:
         """Serve one request, or the lifespan of the application."""
         if scope["type"] == "http":
             headers = read_headers(scope["headers"])
+            path: str = scope["path"]
+            # Users and hosts add a slash. It is no redirect, because clients that follow one lose their token, their
+            # session id or their body.
+            if path.endswith("/") and path[:-1] in self._paths_without_slash:
+                scope["path"] = path[:-1]
             admission = self._admissions.get(scope["path"])
             # Also set without a header: a pipelined request is served in the task of the previous request, and would
             # otherwise inherit its trace context.

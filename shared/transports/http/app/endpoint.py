@@ -19,8 +19,17 @@ from typing import TYPE_CHECKING, Any
 
 from anyio.abc import TaskGroup
 
-from ....errors import LimitExceeded, ParseError
-from ....protocol.http.rules import Refusal, check_post, is_stateless, is_upgrade, limit_exceeded, refuse
+from ....errors import LimitExceeded
+from ....protocol.http.rules import (
+    Refusal,
+    check_post,
+    dialect_form,
+    is_stateless,
+    is_upgrade,
+    limit_exceeded,
+    may_be_dialect,
+    refuse,
+)
 from ....protocol.identity import Principal
 from ....protocol.wire.codec import Codec
 from ....protocol.wire.jsonrpc import Malformed, Notification
@@ -189,24 +198,21 @@ class Endpoint:
                 return refuse(405, "this method is not offered", Allow="POST, GET, DELETE")
 
     async def _post(self, http: HttpExchange, sessions: SessionRequests) -> Refusal | None:
-        refusal, may_be_dialect = check_post(http.headers, dialects=self._limits.dialects)
-        if refusal is not None and not may_be_dialect:
-            return refusal
-        codec = Codec(line_end=b"", dialects=True) if may_be_dialect else _STANDARD
-        message = await self._bodies.read(http, codec.decode_body_steps)
-        if isinstance(message, Refusal):
-            return refusal or message
-        if self._refuse_all_with is not None or sessions is not self._session_requests:
-            # The server has failed while the body was read: the client has no session at the reopened server.
-            return refusal or self._refuse_all_with or _STARTING
-        # Requests in a dialect lack the standard headers, so a refusal because of the headers does not apply to them.
-        # It does not apply to invalid JSON and to notifications either, because these may belong to a dialect.
-        is_invalid_json = isinstance(message, Malformed) and message.failure.code == ParseError.code
-        fits_both_forms = is_invalid_json or isinstance(message, Notification)
-        if codec.dialect is not None or (refusal is not None and fits_both_forms):
-            return await self._stateless.post_dialect(http, message, codec)
+        refusal = check_post(http.headers)
         if refusal is not None:
             return refusal
+        has_dialect = self._limits.dialects and may_be_dialect(http.headers)
+        codec = Codec(line_end=b"", dialects=True) if has_dialect else _STANDARD
+        message = await self._bodies.read(http, codec.decode_body_steps)
+        if isinstance(message, Refusal):
+            return message
+        if self._refuse_all_with is not None or sessions is not self._session_requests:
+            # The server has failed while the body was read: the client has no session at the reopened server.
+            return self._refuse_all_with or _STARTING
+        # A notification does not show its dialect, but a standard client would explicitly accept both media types.
+        is_noted = has_dialect and isinstance(message, Notification) and dialect_form(http.headers) is not None
+        if codec.dialect is not None or is_noted:
+            return await self._stateless.post_dialect(http, message, codec)
         if isinstance(message, Malformed):
             return Refusal(400, message.failure)
         if is_stateless(http.headers, message):

@@ -31,7 +31,6 @@ from anyio.abc import TaskGroup
 
 from ....contracts import Notice, Post
 from ....protocol.http.rules import (
-    EVENT_STREAM,
     VERSION_HEADER,
     Refusal,
     check_accept,
@@ -111,9 +110,7 @@ class LegacySse:
         return await (self._open(http) if is_stream else self._post(http))
 
     async def _open(self, http: HttpExchange) -> Refusal | None:
-        # A client without this header accepts anything: that version of the protocol does not require the header.
-        refusal = check_accept(http.headers, EVENT_STREAM) if http.headers.get("accept") else None
-        refusal = refusal or check_version_header(http.headers, None)
+        refusal = check_accept(http.headers) or check_version_header(http.headers, None)
         refusal = refusal or self._sessions.shares.make_room(http.client)
         if refusal is not None:
             return refusal

@@ -8,7 +8,6 @@ from functools import partial
 
 from ....errors import InsufficientScope
 from ....protocol.http.rules import (
-    EVENT_STREAM,
     LAST_EVENT_ID,
     SESSION_ID,
     Refusal,
@@ -114,7 +113,7 @@ class SessionRequests:
 
     async def get(self, http: HttpExchange) -> Refusal | None:
         """Send the client unrequested messages, or the rest of a stream."""
-        refusal = check_accept(http.headers, EVENT_STREAM)
+        refusal = check_accept(http.headers)
         if refusal is not None:
             return refusal
         session = await self._find(http)

@@ -1,11 +1,11 @@
 """The requests of 2026-07-28: each POST is a separate peer, served inside its HTTP request.
 
 If the first message to send is the answer, the reply is JSON with the status of the answer; if it is a notification,
-the reply is an event stream. A client that disconnects cancels its request.
+the reply is an event stream. A client that accepts only one of the two forms gets that; in JSON it gets no
+notifications. A client that disconnects cancels its request.
 
-A request in a dialect is served in the same way, with two differences: its client may accept only one of the two
-forms, and the status is 200, the only one that the descriptions of the dialects define for an answer, unless the kind
-of error has a status of its own.
+A request in a dialect is served in the same way, except that the status is 200, the only one that the descriptions of
+the dialects define for an answer, unless the kind of error has a status of its own.
 """
 
 import asyncio
@@ -20,6 +20,7 @@ from ....protocol.http.rules import (
     EVENT_STREAM,
     JSON,
     Refusal,
+    accepted_types,
     dialect_form,
     find_kind_status,
     refuse,
@@ -86,7 +87,13 @@ class StatelessRequests:
         refusal = check_stateless(
             http.headers, message, partial(self._header_arguments.find, principal=http.principal)
         )
-        return refusal or await self._serve(http, message, codec)
+        if refusal is not None:
+            return refusal
+        types = accepted_types(http.headers)
+        form = types[0] if len(types) == 1 else None
+        if message.method == "subscriptions/listen" and form == JSON:
+            return Refusal(406, failure(message.id, InvalidRequest(_NO_STREAM)))
+        return await self._serve(http, message, codec, form)
 
     async def post_dialect(self, http: HttpExchange, message: Message, codec: Codec) -> Refusal | None:
         """Serve a message in the dialect that `codec` has detected. Refusals have the form of the dialect."""

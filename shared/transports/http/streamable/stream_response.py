@@ -3,7 +3,7 @@ event stream.
 
 The event stream begins with the first message before the answer. If a call is silent for long, its event stream
 begins without a message, to show that the connection is alive, and to let the client reconnect if the connection is
-lost.
+lost. A client that accepts no event stream gets only the answer.
 """
 
 from collections.abc import Awaitable, Callable
@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from functools import partial
 
 from ....errors import Unavailable
-from ....protocol.http.rules import find_kind_status
+from ....protocol.http.rules import EVENT_STREAM, accepted_types, find_kind_status
 from ....server.dispatch.room import LARGE_RESULT_BYTES
 from ..engine.connections import abort_answer, call_when_read
 from .reply import HttpExchange, Reply, Stage, Watch
@@ -49,7 +49,7 @@ async def send_stream(
     async def keep_alive() -> None:
         # A header of the answer to `initialize` contains the session's id, so this answer can't follow on an event
         # stream that has begun.
-        if http.reply.stage is Stage.NEW and session.version is not None:
+        if http.reply.stage is Stage.NEW and session.version is not None and _accepts_stream(http):
             reader.begin()
         await http.reply.comment()
 
@@ -84,6 +84,8 @@ async def _write(http: HttpExchange, session: HttpSession, reader: Reader, heade
         await _abort(reply, reader)
         return
     answer, failure = stream.sole_answer, session.take_failure_with_status(reader)
+    if answer is None and not _accepts_stream(http):
+        answer = await _take_answer(reader)
     status_and_headers = None if failure is None else find_kind_status(failure, http.resource)
     if answer is not None and status_and_headers is not None:
         await reply.json(status_and_headers[0], answer, status_and_headers[1])
@@ -97,6 +99,20 @@ async def _write(http: HttpExchange, session: HttpSession, reader: Reader, heade
                 await _write_events(reply, session, reader)
         except Unavailable:  # the other replicas could not be informed of the stream
             await _abort(reply, reader)
+
+
+def _accepts_stream(http: HttpExchange) -> bool:
+    return EVENT_STREAM in accepted_types(http.headers)
+
+
+async def _take_answer(reader: Reader) -> bytes | None:
+    """Wait for the answer, and return it; the messages before it are dropped. None if the response ends without
+    it."""
+    events = reader.stream.take()
+    while not (reader.is_cancelled or reader.is_ending):
+        await reader.wait()
+        events = reader.stream.take() or events
+    return events[-1].data if reader.stream.answered and events else None
 
 
 async def _abort(reply: Reply, reader: Reader) -> None:

@@ -49,6 +49,9 @@ MISMATCH = (400, -32020)
 LATER = {"mcp_method": "wrong", "mcp_name": "wrong"}
 
 
+CONNECTOR = {"mcp_protocol_version": "2025-11-25", "mcp_method": "-"}
+"""The headers of Claude's connectors."""
+ROUTED = {"name": "routed", "arguments": {"region": "eu"}}
 CHECKS: list[tuple[dict[str, Any], dict[str, str], tuple[int, int] | None]] = [
     ({"_meta": None}, {**LATER, "mcp_protocol_version": "wrong"}, (400, -32602)),
     ({"_meta": {}}, {**LATER, "mcp_protocol_version": "wrong"}, (400, -32602)),
@@ -60,6 +63,11 @@ CHECKS: list[tuple[dict[str, Any], dict[str, str], tuple[int, int] | None]] = [
     ({"name": "x"}, {"mcp_name": "X"}, MISMATCH),
     ({"name": "x"}, {}, MISMATCH),
     ({"name": "x"}, {"mcp_name": "x"}, None),
+    (ROUTED, {**CONNECTOR, "mcp_protocol_version": "1999-01-01"}, MISMATCH),
+    (ROUTED, {**CONNECTOR, "mcp_method": "tools/list"}, MISMATCH),
+    (ROUTED, {**CONNECTOR, "mcp_name": "x"}, MISMATCH),
+    (ROUTED, {**CONNECTOR, "mcp_param_region": "us"}, MISMATCH),
+    (ROUTED, CONNECTOR, None),
     ({"name": 5}, {}, None),
     ({}, {}, None),
 ]

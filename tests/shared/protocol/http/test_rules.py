@@ -5,6 +5,7 @@ from shared.protocol.http.rules import (
     EVENT_STREAM,
     JSON,
     Headers,
+    accepted_types,
     accepts,
     accepts_gzip,
     check_accept,
@@ -98,9 +99,12 @@ def test_accept_encoding_matches_gzip() -> None:
     assert [one for one in [*taken, *others] if accepts_gzip(one)] == taken
 
 
-def test_accept_without_all_media_types_gets_status_406() -> None:
-    assert check_accept(make_headers(accept="*/*"), JSON, EVENT_STREAM) is None
-    refusal = check_accept(make_headers(accept=JSON), JSON, EVENT_STREAM)
+def test_the_media_types_that_a_client_accepts_decide_about_the_status_406() -> None:
+    both = (JSON, EVENT_STREAM)
+    headers = {"*/*": both, "": both, JSON: (JSON,), EVENT_STREAM: (EVENT_STREAM,), "text/html": ()}
+    assert {accept: accepted_types(make_headers(accept=accept)) for accept in headers} == headers
+    assert accepted_types(make_headers()) == both
+    refusal = check_accept(make_headers(accept=JSON))
     assert refusal is not None
     assert refusal.status == 406
 

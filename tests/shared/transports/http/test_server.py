@@ -105,9 +105,16 @@ async def test_requests_without_a_valid_token_get_401() -> None:
             assert answer.status_code == 200
 
 
+async def test_the_path_of_a_server_may_end_in_a_slash() -> None:
+    async with served() as site:
+        message, headers = site.stateless("tools/call", {"name": "echo", "arguments": {"text": "hi"}})
+        answer = await site.client.post("/mcp/", json=message, headers=merged(headers))
+        assert (answer.status_code, answer.json()["id"]) == (200, message["id"])
+
+
 async def test_other_paths_get_404() -> None:
     async with served() as site:
-        for path in ("/", "/mcp/", "/mcp/x", "/healthz/", "/docs"):
+        for path in ("/", "/mcp//", "/mcp/x", "/healthz/", "/docs"):
             answer = await site.client.get(path)
             assert (answer.status_code, answer.headers["content-type"]) == (404, "application/json"), path
         assert (await site.client.post("/healthz")).status_code == 405

@@ -148,7 +148,7 @@ CASES: list[tuple[str, Json, bytes]] = [
     (f"GET /{MARK}", {}, b""),
     (f"GET /mcp/{MARK}/?{MARK}", {}, b""),
     (f"GET //{MARK}.example/mcp/", {}, b""),
-    (f"POST /mcp/?next={MARK}", {}, PING),
+    (f"POST /mcp//?next={MARK}", {}, PING),
     (f"{MARK.upper()} /mcp", {}, b""),
     ("OPTIONS /mcp", {"Origin": "http://localhost", "Access-Control-Request-Method": MARK}, b""),
     ("POST /mcp", {"Host": f"{MARK}.example"}, PING),

@@ -147,7 +147,7 @@ async def test_each_server_is_served_under_its_name() -> None:
         for name in ("one", "two"):
             await site.until(name, "ready")
             await serves(site, name)
-        for path in ("/mcp", "/three/mcp", "/one", "/one/mcp/", "/one/mcp/x"):
+        for path in ("/mcp", "/three/mcp", "/one", "/one/mcp//", "/one/mcp/x"):
             answer = await site.client.post(path)
             assert (answer.status_code, answer.json()["error"]["message"]) == (404, NOTHING)
         assert (await site.client.get("/")).text == "front"

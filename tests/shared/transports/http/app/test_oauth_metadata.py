@@ -72,8 +72,8 @@ async def test_metadata_describes_the_protected_resource() -> None:
 
 
 async def test_root_metadata_describes_the_only_or_the_joined_server() -> None:
-    at_path, at_root = await answers(f"{WELL_KNOWN}/mcp", WELL_KNOWN)
-    assert at_root.json() == at_path.json()
+    at_path, with_slash, at_root = await answers(f"{WELL_KNOWN}/mcp", f"{WELL_KNOWN}/mcp/", WELL_KNOWN)
+    assert at_root.json() == with_slash.json() == at_path.json()
     for paths, resource in ((("/one/mcp", "/two/mcp"), None), (("/one/mcp", "/mcp"), f"{HOST}/mcp")):
         *own, root = await answers(*(WELL_KNOWN + path for path in paths), WELL_KNOWN, mounts=paths)
         assert [one.json()["resource"] for one in own] == [HOST + path for path in paths]

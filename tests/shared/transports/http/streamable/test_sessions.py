@@ -60,9 +60,11 @@ POST_HEADERS: list[tuple[Json, int]] = [
     ({"MCP-Protocol-Version": "2025-06-18"}, 400),
     ({"MCP-Protocol-Version": "1999-01-01"}, 400),
     ({"MCP-Protocol-Version": None}, 200),
-    ({"Accept": "application/json"}, 406),
-    ({"Accept": ""}, 406),
+    ({"Accept": "application/json"}, 200),
+    ({"Accept": "text/event-stream"}, 200),
+    ({"Accept": ""}, 200),
     ({"Accept": "*/*"}, 200),
+    ({"Accept": "text/html"}, 406),
     ({"Content-Type": "text/plain"}, 415),
     ({"Content-Type": "application/json; charset=utf-8"}, 200),
 ]
@@ -76,6 +78,14 @@ async def test_post_headers_are_checked(standing: Site) -> None:
             assert answer.status_code == status, headers
             assert "mcp-session-id" not in answer.headers
             assert status == 200 or "id" not in answer.json()
+
+
+async def test_a_client_that_accepts_only_json_gets_only_the_answer(standing: Site) -> None:
+    async with visited(standing) as site:
+        session = await site.initialize()
+        message = call(site, "report", progressToken="t")
+        answer = await site.post(message, {**session, "Accept": "application/json"})
+        assert (answer.status_code, answer.json()["id"]) == (200, message["id"])
 
 
 NO_MESSAGE = [
@@ -264,7 +274,7 @@ async def test_one_endpoint_serves_sessions_and_stateless_requests() -> None:
         assert (await site.post(site.message("tools/list"), session)).status_code == 200
         message, _ = site.stateless("tools/list")
         mixed = await site.post(message, session)
-        assert (mixed.status_code, mixed.json()["error"]["code"]) == (400, -32020)
+        assert (mixed.status_code, mixed.json()["result"]["resultType"]) == (200, "complete")
 
 
 async def test_a_session_belongs_to_its_principal() -> None:

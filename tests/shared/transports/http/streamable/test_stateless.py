@@ -48,6 +48,13 @@ async def test_an_answer_without_notifications_is_json() -> None:
         assert answer.json()["result"]["resultType"] == "complete"
 
 
+async def test_a_connector_with_the_header_of_an_older_version_is_served() -> None:
+    async with served() as site:
+        message, _ = site.stateless("tools/call", echo())
+        answer = await site.post(message, {"MCP-Protocol-Version": "2025-11-25"})
+        assert (answer.status_code, answer.json()["result"]["resultType"]) == (200, "complete")
+
+
 async def test_a_session_id_is_ignored() -> None:
     async with served() as site:
         message, headers = site.stateless("tools/call", echo())
@@ -67,6 +74,19 @@ async def test_notifications_make_the_answer_a_stream() -> None:
             got = [one async for one in events(answer)]
         assert [one.get("method", "answer") for one in got] == ["notifications/progress"] * 2 + ["answer"]
         assert got[-1]["id"] == message["id"]
+
+
+async def test_a_client_that_accepts_one_media_type_gets_that() -> None:
+    async with served() as site:
+        message, headers = site.stateless("tools/call", {"name": "report", "arguments": {}}, progressToken="t")
+        answer = await site.post(message, {**headers, "Accept": "application/json"})
+        assert answer.json()["id"] == message["id"]
+        message, headers = site.stateless("tools/call", echo())
+        async with site.stream(message, {**headers, "Accept": "text/event-stream"}) as stream:
+            assert [one["id"] async for one in events(stream)] == [message["id"]]
+        message, headers = site.stateless(LISTEN, {"notifications": {}})
+        answer = await site.post(message, {**headers, "Accept": "application/json"})
+        assert (answer.status_code, answer.json()["id"]) == (406, message["id"])
 
 
 ERRORS: list[tuple[str, Json, int, int]] = [
@@ -428,7 +448,7 @@ async def test_a_dialect_call_with_elicitation_is_refused_on_every_transport() -
 # Clients of the specification see no difference
 STANDARD: list[tuple[Json, Any]] = [
     ({"Accept": JSON}, {"jsonrpc": "2.0", "id": 1, "method": "ping"}),
-    ({"Accept": STREAM}, {"jsonrpc": "2.0", "id": 1, "method": "initialize"}),
+    ({"Accept": STREAM}, {"jsonrpc": "2.0", "id": 1, "method": "ping"}),
     ({"Accept": "text/html"}, execute("echo", text="hi")),
     ({"Accept": JSON}, "x" * 20_000),
     ({"Content-Type": "text/plain"}, execute("echo", text="hi")),
@@ -460,7 +480,7 @@ async def test_dialect_methods_are_unknown_in_a_session() -> None:
 
 
 async def test_a_refusal_does_not_wait_for_an_expected_body() -> None:
-    lines = ("Expect: 100-continue", f"Accept: {JSON}", f"Content-Type: {JSON}", "Content-Length: 40")
+    lines = ("Expect: 100-continue", "Accept: text/html", f"Content-Type: {JSON}", "Content-Length: 40")
     async with spoken() as site, site.raw(*lines) as stream:
         with anyio.fail_after(PATIENCE):
             assert (await stream.receive()).startswith(b"HTTP/1.1 406 ")

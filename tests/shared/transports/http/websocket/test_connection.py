@@ -54,7 +54,7 @@ REFUSED: list[tuple[dict[str, str | None], int]] = [
     ({"Sec-WebSocket-Protocol": "chat"}, 400),
     ({"Sec-WebSocket-Key": None}, 400),
     ({"Sec-WebSocket-Key": "short"}, 400),
-    ({"Connection": "keep-alive"}, 406),
+    ({"Connection": "keep-alive"}, 400),
     ({"Sec-WebSocket-Version": "8"}, 426),
     ({"Sec-WebSocket-Version": None}, 426),
     ({"Origin": "https://evil.example"}, 403),
