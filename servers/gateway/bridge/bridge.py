@@ -21,7 +21,7 @@ from shared.concurrency import TaskSet
 from shared.errors import InvalidResult, MethodNotFound, PeerError, RpcError, TaskLost
 from shared.extensions.tasks import tasks
 from shared.extensions.tasks.runner import ToolTasks
-from shared.protocol.methods import PROTOCOL_METHODS, SET_LEVEL, Method
+from shared.protocol.methods import LISTS, PROTOCOL_METHODS, SET_LEVEL, Method
 from shared.protocol.shaping import is_well_formed
 from shared.protocol.types.base import Implementation
 from shared.protocol.types.client import SetLevelParams
@@ -42,7 +42,7 @@ from .calls.stateless import StatelessCalls
 from .connection import BridgeConnection, reason_of
 from .description import announces_changes
 from .forwarding import drop_era_fields, error_for, lost_error
-from .repairs import OutputSchemas, repair
+from .repairs import ToolSchemas, repair
 from .session_messages import SessionMessages
 from .tasks import UpstreamTasks, declare_tasks, supports_tasks
 from .upstream import Upstream
@@ -82,7 +82,7 @@ class Bridge:
         self._stateless = StatelessCalls(self.connection)
         self._session_pool = SessionPool(upstream, self.tasks, self.connection.on_server_message)
         self._shared.upstream_tasks = self._session_pool.upstream_tasks = self._upstream_tasks
-        self._output_schemas = OutputSchemas()
+        self._tool_schemas = ToolSchemas()
         self.connection.listen(self._upstream_tasks.on_server_message)
         self._shared.join(self.connection, self.session_messages.shared_level)
 
@@ -142,7 +142,12 @@ class Bridge:
 
     async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
         """Forward the call of `context` to the server; return its result. Raises McpError for the client."""
-        method = context.call.method.name
+        method, description = context.call.method.name, self.connection.description
+        if method in LISTS and description is not None and not description.can(*context.call.method.capability):
+            return {LISTS[method]: []}
+        if method == "tools/call":
+            arguments = self._tool_schemas.repair_arguments(params.name, params.arguments)
+            params = params.model_copy(update={"arguments": arguments})
         async with self.translate_errors(context):
             if not self.connection.up:
                 await self.connection.wait_until_up()
@@ -150,10 +155,10 @@ class Bridge:
         if not is_well_formed(method, result):
             raise RpcError(f"the server {self.upstream.name} answered {method} with a malformed result")
         if method == "tools/call":
-            return self._output_schemas.add_structured(self.upstream.name, params.name, result)
+            return self._tool_schemas.repair_result(self.upstream.name, params.name, result)
         if method != "tools/list":
             return result
-        self._output_schemas.learn(result)
+        self._tool_schemas.learn(result)
         self._upstream_tasks.learn(result)
         return declare_tasks(result) if self.connection.stateless and self.supports_tasks else result
 

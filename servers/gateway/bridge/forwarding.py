@@ -39,8 +39,8 @@ _NOT_DECLARED, _INVALID_REQUEST = -32021, -32600
 
 def params_of(context: Context[Any], params: Any) -> dict[str, Any]:
     """Return the params to send: the params that the client sent, without the data of its connection and round, and
-    with the name, URI and cursor of `params`. That is the validated model of the same params, in which extensions may
-    have changed these."""
+    with the name, URI and cursor of `params`, and the arguments of a tool. That is the validated model of the same
+    params, in which extensions may have changed these."""
     raw, dropped = context.call.raw, _ROUND_PARAMS if context.call.method.multi_round else ()
     new_params = {key: value for key, value in raw.items() if key not in dropped and key != "_meta"}
     # The current trace context continues the client's, if tracing is on here.
@@ -51,6 +51,8 @@ def params_of(context: Context[Any], params: Any) -> dict[str, Any]:
     for key in _IDENTIFYING_PARAMS:
         if (value := getattr(params, key, None)) is not None:
             new_params[key] = value
+    if context.call.method.name == "tools/call":
+        new_params["arguments"] = params.arguments
     ref = getattr(params, "ref", None)
     if ref is not None:
         new_params["ref"] = {**new_params["ref"], **ref.to_wire()}

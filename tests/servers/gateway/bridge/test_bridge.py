@@ -12,6 +12,7 @@ import pytest
 from servers.gateway.bridge import Upstream, bridge
 from shared.client.client import Client
 from shared.client.options import ClientOptions
+from shared.protocol.methods import LISTS
 from shared.protocol.session.events import Outgoing
 from shared.protocol.wire.jsonrpc import Failure, Message, Request, Response
 from tests.servers.gateway.bridge.asking import named
@@ -121,6 +122,16 @@ def described(request: Request) -> Message:
     return Failure(request.id, -32601, "method not found")
 
 
+@pytest.mark.parametrize("mode", MODES)
+async def test_lists_that_the_server_has_not_declared_are_empty_before_2026(mode: str) -> None:
+    async with bridge(scripted(mode, described)).open() as running:
+        async with talking(running, NEWEST_HANDSHAKE) as peer:
+            for method, name in LISTS.items() - {("tools/list", "tools")}:
+                assert (await peer.request(method))["result"] == {name: []}
+        async with talking(running, STATELESS) as peer:
+            assert (await peer.request("prompts/list"))["error"]["code"] == -32601
+
+
 @EVERY_PAIR
 async def test_a_response_with_an_unknown_id_is_ignored(version: str, mode: str) -> None:
     asked = anyio.Event()
@@ -141,6 +152,24 @@ async def test_a_response_with_an_unknown_id_is_ignored(version: str, mode: str)
             assert await peer.text("even") == "even"
             await peer.cancel(odd)
             assert await peer.text("even") == "even"
+
+
+@EVERY_PAIR
+async def test_an_array_in_a_string_reaches_the_server_as_an_array(version: str, mode: str) -> None:
+    schema, received = {"type": "object", "properties": {"ids": {"type": "array"}}}, []
+
+    def play(request: Request) -> Message:
+        if request.method == "tools/list":
+            return Response(request.id, {"tools": [{"name": "a", "inputSchema": schema}]})
+        if request.method != "tools/call":
+            return described(request)
+        received.append(request.params["arguments"])
+        return Response(request.id, {"content": []})
+
+    async with talking(bridge(scripted(mode, play)), version) as peer:
+        await peer.request("tools/list")
+        await peer.request("tools/call", {"name": "a", "arguments": {"ids": "[1]"}})
+    assert received == [{"ids": [1]}]
 
 
 @EVERY_PAIR

@@ -155,7 +155,7 @@ async def test_task_params_are_not_forwarded() -> None:
     behind = Recording()
     async with bridged(Behind(behind.app), NEWEST_HANDSHAKE) as peer:
         await peer.request("tools/call", {"name": "any", "task": {"ttl": 1}})
-        assert own(behind.params[0]) == {"name": "any"}
+        assert own(behind.params[0]) == {"name": "any", "arguments": {}}
 
 
 # Errors

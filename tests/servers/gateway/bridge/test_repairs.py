@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from servers.gateway.bridge.repairs import OutputSchemas, repair, repair_log
+from servers.gateway.bridge.repairs import ToolSchemas, repair, repair_log
 
 SCHEMA = {"type": "object", "properties": {"at": {"default": None}}}
-OBJECT = {"type": "object"}
+OBJECT = {"type": "object", "properties": {}}
 CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     (
         "tools/list",
@@ -32,8 +32,29 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
             ([], OBJECT),
             (None, OBJECT),
             ({"type": ["object", "null"]}, OBJECT),
-            ({"type": "array"}, {"type": "array"}),
-            ({"type": "object", "properties": []}, {"type": "object", "properties": {}}),
+            ({"type": "array"}, {"type": "array", "items": {}}),
+            ({"type": "object", "properties": []}, OBJECT),
+            (
+                {"properties": {"a": {"type": "array"}, "b": {"anyOf": [{"type": ["array", "null"]}]}}},
+                {
+                    "type": "object",
+                    "properties": {
+                        "a": {"type": "array", "items": {}},
+                        "b": {"anyOf": [{"type": ["array", "null"], "items": {}}]},
+                    },
+                },
+            ),
+            (
+                {"properties": {"type": {"enum": ["array"]}, "properties": {"type": "array", "items": True}}},
+                {
+                    "type": "object",
+                    "properties": {"type": {"enum": ["array"]}, "properties": {"type": "array", "items": True}},
+                },
+            ),
+            (
+                {"properties": {"a": {"type": "string"}, "required": ["a"]}},
+                {"type": "object", "properties": {"a": {"type": "string"}}},
+            ),
             (
                 {"properties": {"a": {"properties": [], "default": {"properties": []}, "required": []}}},
                 {
@@ -73,7 +94,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
             "_meta": {"a": None},
         },
         {
-            "content": [{"type": "text", "text": "hi"}, {"type": "chart", "data": None}],
+            "content": [{"type": "text", "text": "hi"}, {"type": "text", "text": '{"type":"chart","data":null}'}],
             "structuredContent": {"a": None},
             "_meta": {"a": None},
         },
@@ -92,9 +113,15 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
                 "b",
                 {"type": "text", "text": None},
                 1,
+                {"text": "c"},
+                {"uri": "d"},
             ]
         },
-        {"content": [*({"type": "text", "text": text} for text in ("", '{"a":null}', "b", "")), 1]},
+        {
+            "content": [
+                {"type": "text", "text": text} for text in ("", '{"a":null}', "b", "", "1", "c", '{"uri":"d"}')
+            ]
+        },
     ),
     ("tools/call", {"content": None, "isError": None}, {"content": []}),
     ("tools/call", {"content": [], "structuredContent": None}, {"content": [], "structuredContent": None}),
@@ -143,7 +170,58 @@ def test_a_log_message_keeps_data_that_is_null() -> None:
 
 
 def test_text_that_is_not_a_string_is_not_read_as_structured_content():
-    schemas = OutputSchemas()
+    schemas = ToolSchemas()
     schemas.learn({"tools": [{"name": "a", "outputSchema": {}}]})
     result = {"content": [{"type": "other", "text": 5}]}
-    assert schemas.add_structured("server", "a", result) == result
+    assert schemas.repair_result("server", "a", result) == result
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("no such branch", ["no such branch", '{"code":5}']), ('{ "code": 5 }', ['{ "code": 5 }'])],
+)
+def test_structured_content_of_an_error_becomes_text_if_a_schema_describes_results(
+    text: str, expected: list[str]
+) -> None:
+    schemas = ToolSchemas()
+    schemas.learn({"tools": [{"name": "a", "outputSchema": {}}]})
+    error = {"isError": True, "content": [{"type": "text", "text": text}], "structuredContent": {"code": 5}}
+    content = [{"type": "text", "text": part} for part in expected]
+    assert schemas.repair_result("server", "a", error) == {"isError": True, "content": content}
+    assert schemas.repair_result("server", "b", error) == error
+
+
+ARGUMENTS: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"list": "[1, 2]", "object": '{"a": 1}'}, {"list": [1, 2], "object": {"a": 1}}),
+    ({"flag": "true", "count": "7", "size": "1.5"}, {"flag": True, "count": 7, "size": 1.5}),
+    (
+        {"flag": "yes", "count": "7.5", "list": '{"a": 1}', "text": "[1]"},
+        {"flag": "yes", "count": "7.5", "list": '{"a": 1}', "text": "[1]"},
+    ),
+    (
+        {"flag": None, "text": None, "list": None, "maybe": None, "other": None},
+        {"list": None, "maybe": None, "other": None},
+    ),
+    ({"either": "[1]", "other": "[1]"}, {"either": "[1]", "other": "[1]"}),
+]
+
+
+@pytest.mark.parametrize(("arguments", "expected"), ARGUMENTS)
+def test_arguments_that_hosts_send_in_another_form_are_repaired(
+    arguments: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    types = {
+        "list": "array",
+        "object": "object",
+        "flag": "boolean",
+        "count": "integer",
+        "size": "number",
+        "text": "string",
+        "maybe": ["integer", "null"],
+        "either": ["string", "array"],
+    }
+    properties = {name: {"type": kind} for name, kind in types.items()}
+    schemas = ToolSchemas()
+    schemas.learn({"tools": [{"name": "a", "inputSchema": {"properties": properties, "required": ["list"]}}]})
+    assert schemas.repair_arguments("a", arguments) == expected
+    assert schemas.repair_arguments("b", arguments) == arguments
