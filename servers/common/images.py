@@ -1,8 +1,13 @@
-"""Detects the type of an image that models accept by its first bytes, and whether it is complete. Hosts and models
-refuse an image whose declared type is wrong, or that is damaged, and in some hosts that ends the conversation.
+"""Detects the type of an image that models accept by its first bytes, its size, and whether it is complete. Hosts and
+models refuse an image whose declared type is wrong, or that is damaged or too large, and in some hosts that ends the
+conversation.
 """
 
+import struct
 from zlib import crc32
+
+MAX_PIXELS = 8_000
+"""Maximum width and height in pixels that models accept."""
 
 _SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -12,6 +17,8 @@ _SIGNATURES = (
 )
 _MAX_PARTS = 10_000
 """Maximum number of chunks of a PNG, segments of a JPEG or blocks of a GIF; an image with more counts as damaged."""
+# JPEG markers that begin a frame, which contains its size.
+_FRAME_MARKERS = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 
 
 def image_type(data: bytes) -> str | None:
@@ -21,7 +28,17 @@ def image_type(data: bytes) -> str | None:
     return next((media_type for signature, media_type in _SIGNATURES if data.startswith(signature)), None)
 
 
-def is_whole(data: bytes) -> bool:
+def fault_of(data: bytes) -> str | None:
+    """Return why models refuse an image of one of these types, for a note; None if they accept it."""
+    if not _is_whole(data):
+        return "damaged or incomplete image"
+    width, height = find_size(data) or (0, 0)
+    if max(width, height) > MAX_PIXELS:
+        return f"image of {width:,} x {height:,} pixels, but models accept at most {MAX_PIXELS:,}"
+    return None
+
+
+def _is_whole(data: bytes) -> bool:
     """Return False if an image of one of these types is cut off, or is a PNG with a wrong checksum. Other damage is
     not detected, since pixels are not decoded."""
     match image_type(data):
@@ -86,3 +103,50 @@ def _is_whole_gif(data: bytes) -> bool:
 def _palette_bytes(flags: bytes) -> int:
     """Return the size in bytes of the color table after these flags; 0 if there is none."""
     return 6 << (flags[0] & 7) if flags and flags[0] & 0x80 else 0
+
+
+def find_size(data: bytes) -> tuple[int, int] | None:
+    """Return width and height in pixels, if an image of one of these types declares them."""
+    try:
+        match image_type(data):
+            case "image/png":
+                return _unpack_two(">II", data, 16)
+            case "image/gif":
+                return _unpack_two("<HH", data, 6)
+            case "image/webp":
+                return _find_webp_size(data)
+            case _:
+                return _find_jpeg_size(data)
+    except (struct.error, IndexError):  # the data ends before the size
+        return None
+
+
+def _unpack_two(form: str, data: bytes, position: int) -> tuple[int, int]:
+    first, second = struct.unpack_from(form, data, position)
+    return first, second
+
+
+def _find_webp_size(data: bytes) -> tuple[int, int] | None:
+    form = data[12:16]
+    if form == b"VP8X":
+        width, width_high, height, height_high = struct.unpack_from("<HBHB", data, 24)
+        return 1 + (width | width_high << 16), 1 + (height | height_high << 16)
+    if form == b"VP8L":
+        (bits,) = struct.unpack_from("<I", data, 21)
+        return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+    width, height = _unpack_two("<HH", data, 26)
+    return (width & 0x3FFF, height & 0x3FFF) if form == b"VP8 " else None
+
+
+def _find_jpeg_size(data: bytes) -> tuple[int, int] | None:
+    position = 2
+    for _ in range(_MAX_PARTS):
+        if data[position] != 0xFF:
+            return None
+        marker = data[position + 1]
+        if marker in _FRAME_MARKERS:
+            height, width = _unpack_two(">HH", data, position + 5)
+            return width, height
+        # 0xFF may be repeated before a marker.
+        position += 1 if marker == 0xFF else 2 + int.from_bytes(data[position + 2 : position + 4], "big")
+    return None

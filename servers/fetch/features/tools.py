@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from servers.common.images import is_whole
+from servers.common.images import fault_of
 from shared import CallToolResult, Features, ImageContent, Text, TextContent, ToolError
 from shared.extensions.apps import show, shows_apps
 
@@ -69,9 +69,11 @@ async def fetch(
     refresh: RefreshArgument = False,
 ) -> CallToolResult:
     """Fetch a public web page: HTML as Markdown of its main content, feeds, JSON, PDF, Office, EPUB, images."""
-    request = PageRequest(url, "raw" if raw else format, section, pages)
-    if find is not None or since is not None:
-        return await fetch_excerpts(ctx, request, Selection(find, since, start_index, max_length, refresh))
+    # Some models send "" instead of leaving an argument out.
+    request = PageRequest(url, "raw" if raw else format, section or None, pages or None)
+    if find or since:
+        selection = Selection(find or None, since or None, start_index, max_length, refresh)
+        return await fetch_excerpts(ctx, request, selection)
     continues = start_index > 0 and not refresh
     stored = await find_stored_snapshot(ctx, request) if continues else None
     snapshot = stored or await fetch_snapshot(ctx, request, refresh=refresh)
@@ -87,8 +89,9 @@ async def fetch(
         if len(image) * 4 / 3 > ctx.budget.result_bytes - OVERHEAD_BYTES:
             reason = f"the image has {len(image):,} bytes, more than a result may contain"
             raise FetchError("too_large", reason, "The operator can allow more with --max-result.")
-        damaged = TextContent(text="[damaged or incomplete image: not shown]")
-        blocks.append(ImageContent.of(image, snapshot.page.image_type) if is_whole(image) else damaged)
+        fault = fault_of(image)
+        note = TextContent(text=f"[{fault}: not shown]")
+        blocks.append(ImageContent.of(image, snapshot.page.image_type) if fault is None else note)
     if shows_apps(ctx):
         show(ctx, view_of(request, snapshot, piece))
     return CallToolResult(content=blocks, meta=facts_of(snapshot, piece, version))

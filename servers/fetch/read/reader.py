@@ -1,12 +1,12 @@
 """Reads untrusted pages in other processes, which may be killed. Images need no parsing, and are read in this
 process."""
 
-import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 import anyio
 
+from servers.common.images import find_size
 from servers.common.workers.pool import Limits, Pool, Program, WorkerError
 from servers.fetch.errors import FetchError
 from servers.fetch.read.kinds import as_source, check, find_kind
@@ -78,60 +78,11 @@ async def open_reader(workers: int, seconds: float, mebibytes: int) -> AsyncIter
             await pool.close()
 
 
-# JPEG markers that begin a frame, which contains its size.
-_FRAME_MARKERS = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
-_MAX_SEGMENTS = 1_000
-"""Maximum number of segments of a JPEG that are searched for its size."""
-
-
 def read_image(body: bytes, media_type: str, format: Format) -> Page:
     """Return an image, and a description of it."""
-    size = find_size(body, media_type)
+    size = find_size(body)
     if format == "metadata":
         width, height = size or (None, None)
         return Page(describe(kind="image", media_type=media_type, width=width, height=height), "image")
     pixels = f", {size[0]} x {size[1]} pixels" if size else ""
     return Page(f"{media_type}{pixels}, {len(body):,} bytes", "image", image=body, image_type=media_type)
-
-
-def find_size(body: bytes, media_type: str) -> tuple[int, int] | None:
-    """Return width and height in pixels, if the image declares them."""
-    try:
-        if media_type == "image/png":
-            return _unpack_two(">II", body, 16)
-        if media_type == "image/gif":
-            return _unpack_two("<HH", body, 6)
-        return _find_webp_size(body) if media_type == "image/webp" else _find_jpeg_size(body)
-    except (struct.error, IndexError):  # the data ends before the size
-        return None
-
-
-def _unpack_two(form: str, body: bytes, position: int) -> tuple[int, int]:
-    first, second = struct.unpack_from(form, body, position)
-    return first, second
-
-
-def _find_webp_size(body: bytes) -> tuple[int, int] | None:
-    form = body[12:16]
-    if form == b"VP8X":
-        width, width_high, height, height_high = struct.unpack_from("<HBHB", body, 24)
-        return 1 + (width | width_high << 16), 1 + (height | height_high << 16)
-    if form == b"VP8L":
-        (bits,) = struct.unpack_from("<I", body, 21)
-        return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
-    width, height = _unpack_two("<HH", body, 26)
-    return (width & 0x3FFF, height & 0x3FFF) if form == b"VP8 " else None
-
-
-def _find_jpeg_size(body: bytes) -> tuple[int, int] | None:
-    position = 2
-    for _ in range(_MAX_SEGMENTS):
-        if body[position] != 0xFF:
-            return None
-        marker = body[position + 1]
-        if marker in _FRAME_MARKERS:
-            height, width = _unpack_two(">HH", body, position + 5)
-            return width, height
-        # 0xFF may be repeated before a marker.
-        position += 1 if marker == 0xFF else 2 + int.from_bytes(body[position + 2 : position + 4], "big")
-    return None

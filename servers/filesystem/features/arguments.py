@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
+from servers.common.arguments import OptionalText
 from shared import Context
 
 from ..files import Files
@@ -14,15 +15,17 @@ _OVERHEAD_BYTES = 1_000
 
 Count = Annotated[int, Field(ge=1), WithJsonSchema({"type": "integer"})]
 """A number of at least 1. The schema omits the minimum, which no model needs."""
-Head = Annotated[Count | None, Field(description="first N lines")]
-StartLine = Annotated[Count | None, Field(description="first line to read, from 1; head counts from it")]
-Tail = Annotated[Count | None, Field(description="last N lines")]
-Encoding = Annotated[str | None, Field(description="e.g. cp1252; default: the file's")]
-Pages = Annotated[str | None, Field(description="of a document: 1,4-6, or a sheet's name")]
-IfMatch = Annotated[str | None, Field(description="only if the file still has this etag")]
+OptionalCount = Annotated[int, Field(ge=0), WithJsonSchema({"type": "integer"})] | None
+"""A number. As in the reference server, 0 counts as left out."""
+Head = Annotated[OptionalCount, Field(description="first N lines")]
+StartLine = Annotated[OptionalCount, Field(description="first line to read, from 1; head counts from it")]
+Tail = Annotated[OptionalCount, Field(description="last N lines")]
+Encoding = Annotated[OptionalText, Field(description="e.g. cp1252; default: the file's")]
+Pages = Annotated[OptionalText, Field(description="of a document: 1,4-6, or a sheet's name")]
+IfMatch = Annotated[OptionalText, Field(description="only if the file still has this etag")]
 Patterns = Annotated[list[str], Field(description="globs")]
 IncludeIgnored = Annotated[bool, Field(description="also what .gitignore excludes")]
-CursorArgument = str | None
+CursorArgument = OptionalText
 """The cursor at the end of a truncated answer."""
 
 

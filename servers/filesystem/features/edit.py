@@ -4,12 +4,14 @@ The modules in `edit` and `history` are loaded by the first call that uses one o
 `servers/start.py`), so annotations with their types are quoted.
 """
 
+import json
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from anyio import from_thread, to_thread
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
+from servers.common.arguments import OptionalText
 from shared import Features
 from shared.text import display_name, format_count, quote_name
 
@@ -41,11 +43,17 @@ def read_only(settings: Settings) -> str | None:
     return "read_only: this server was started without --allow-write, and without --root DIR:rw"
 
 
+def _to_text(content: Any) -> Any:
+    """Return an object or an array as JSON. Some clients parse a text that is JSON, so the model could never write it
+    (srbhptl39/MCP-SuperAssistant#7, Kilo-Org/kilocode#4131)."""
+    return json.dumps(content, ensure_ascii=False, indent=2) + "\n" if isinstance(content, dict | list) else content
+
+
 @tools.tool(unavailable=read_only)
 async def write_file(
     ctx: Ctx,
     path: str,
-    content: str,
+    content: Annotated[str, BeforeValidator(_to_text)],
     mode: Literal["overwrite", "create", "append"] = "overwrite",
     if_match: IfMatch = None,
     encoding: Encoding = None,
@@ -68,12 +76,12 @@ async def write_file(
 @tools.tool(unavailable=read_only, app=EDIT_APP)
 async def edit_file(
     ctx: Ctx,
-    path: str | None = None,
+    path: OptionalText = None,
     edits: Annotated[list[EditOperation], Field(min_length=1, description="applied in order")] | None = None,
     dryRun: Annotated[bool, Field(description="only show the diff")] = False,  # noqa: N803
-    if_match: Annotated[str | None, Field(description="etag of path")] = None,
-    encoding: str | None = None,
-    patch: Annotated[str | None, Field(description="unified diff, instead of edits")] = None,
+    if_match: Annotated[OptionalText, Field(description="etag of path")] = None,
+    encoding: OptionalText = None,
+    patch: Annotated[OptionalText, Field(description="unified diff, instead of edits")] = None,
 ) -> str:
     """Replace passages in text files: all edits are made, or none. Returns a diff."""
     if (edits is None) == (patch is None) or (edits is None and (path is not None or if_match is not None)):
@@ -173,7 +181,7 @@ def _edits_by_file(
     """Return the edits by file; `if_match` applies to the file at `path`. Raises FilesError."""
     files: dict[str, list[replacements.Edit]] = {}
     for number, operation in enumerate(edits, 1):
-        name = path if operation.path is None else operation.path
+        name = operation.path or path
         if name is None:
             raise FilesError("bad_edit", "", f"edit {number} does not specify a file", "Specify path.")
         files.setdefault(name, []).append(replacements.Edit(operation.oldText, operation.newText, operation.count))

@@ -27,11 +27,11 @@ from ..read.parts import Part
 from ..read.summaries import EMPTY, notes_of, read_many, text_of
 from .advice import add_advice
 from .arguments import (
-    Count,
     Ctx,
     CursorArgument,
     Encoding,
     Head,
+    OptionalCount,
     Pages,
     StartLine,
     Tail,
@@ -42,7 +42,6 @@ from .reports import report_truncation
 
 tools = Features[Files]()
 
-_DAMAGED_NOTE = "[damaged or incomplete image, as bytes]"
 _Block = TextContent | ImageContent | AudioContent | EmbeddedResource
 
 
@@ -65,7 +64,7 @@ async def read_text_file(
 ) -> Text:
     """Read a text file, or the text of PDF, Office, OpenDocument or EPUB, whole or in part."""
     files = ctx.state
-    part = Part(head, tail, offset, cursor, encoding, pages)
+    part = Part(head or None, tail or None, offset or None, cursor, encoding, pages)
     read = await files.read_any_text(files.place(path), read_budget(ctx), ctx.turn, part)
     if read.truncated:
         await report_truncation(ctx, path, read)
@@ -73,7 +72,7 @@ async def read_text_file(
 
 
 @tools.tool(read_only=True)
-async def read_file(ctx: Ctx, path: str, head: Count | None = None, tail: Count | None = None) -> Text:
+async def read_file(ctx: Ctx, path: str, head: OptionalCount = None, tail: OptionalCount = None) -> Text:
     """Former name of read_text_file."""
     return await read_text_file(ctx, path, head, tail)
 
@@ -84,9 +83,9 @@ async def read_media_file(ctx: Ctx, path: str) -> CallToolResult:
     place = ctx.state.place(path)
     read = await ctx.state.read_bytes(place, base64_capacity(ctx.budget.result_bytes), ctx.turn)
     image_type = images.image_type(read.data)
-    is_damaged = image_type is not None and not images.is_whole(read.data)
-    note = [TextContent(text=_DAMAGED_NOTE)] if is_damaged else []
-    block = _block_of(read, None if is_damaged else image_type, ctx.state.uri(place), read_budget(ctx))
+    fault = None if image_type is None else images.fault_of(read.data)
+    note = [] if fault is None else [TextContent(text=f"[{fault}: as bytes]")]
+    block = _block_of(read, image_type if fault is None else None, ctx.state.uri(place), read_budget(ctx))
     return CallToolResult(content=[*note, block], meta={"etag": read.etag})
 
 

@@ -19,7 +19,7 @@ from shared.text import display_name
 from ..files import Files
 from ..search import content, files, listing, matcher, summaries, tree
 from ..search.page import Page
-from .arguments import Count, Ctx, CursorArgument, IncludeIgnored, Patterns
+from .arguments import Count, Ctx, CursorArgument, IncludeIgnored, OptionalCount, Patterns
 from .reports import report_early_end
 from .views import FILES_APP, show_listing, show_tree
 
@@ -48,7 +48,7 @@ def _list_at_once(ctx: Ctx, path: str, limit: int | None, cursor: str | None) ->
 
 
 @tools.tool(read_only=True, at_once=_list_at_once)
-async def list_directory(ctx: Ctx, path: str, limit: Count | None = None, cursor: CursorArgument = None) -> str:
+async def list_directory(ctx: Ctx, path: str, limit: OptionalCount = None, cursor: CursorArgument = None) -> str:
     """List a directory's files, directories and links by name."""
     place, page = ctx.state.place(path), _page(ctx, limit, cursor)
     async with ctx.turn(brief=True):
@@ -62,7 +62,7 @@ async def list_directory_with_sizes(
     ctx: Ctx,
     path: str,
     sortBy: Literal["name", "size"] = "name",  # noqa: N803 - as in the reference server
-    limit: Count | None = None,
+    limit: OptionalCount = None,
     cursor: CursorArgument = None,
 ) -> str:
     """List a directory with the size of each file."""
@@ -135,7 +135,7 @@ async def search_content(
         ctx, lambda progress: content.search_content(rooted, place, scope, request, page, progress)
     )
     await report_early_end(ctx, result["stopped"])
-    return summaries.content_text(result)
+    return summaries.content_text(result, "" if literal else pattern, glob)
 
 
 def _info_at_once(ctx: Ctx, path: str) -> CallToolResult | None:
@@ -169,7 +169,7 @@ async def list_allowed_directories(ctx: Ctx) -> str:
 
 
 def _page(ctx: Ctx, limit: int | None, cursor: str | None) -> Page:
-    return Page(ctx.budget.limit_entries(limit), ctx.budget.page_bytes - _FRAME_BYTES, cursor)
+    return Page(ctx.budget.limit_entries(limit or None), ctx.budget.page_bytes - _FRAME_BYTES, cursor)
 
 
 async def _search(ctx: Ctx, search: "Callable[[files.SearchProgress], T]") -> T:

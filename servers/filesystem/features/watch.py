@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from servers.common.arguments import OptionalText
 from shared import Features
 
 from ..files import Files
@@ -21,9 +22,9 @@ _NOTES_BYTES = 1_000
 @tools.tool(read_only=True)
 async def changes(
     ctx: Ctx,
-    cursor: Annotated[str | None, Field(description="from the last call; omit it to get one")] = None,
-    path: str | None = None,
-    pattern: Annotated[str | None, Field(description="glob, e.g. *.py")] = None,
+    cursor: Annotated[OptionalText, Field(description="from the last call; omit it to get one")] = None,
+    path: OptionalText = None,
+    pattern: Annotated[OptionalText, Field(description="glob, e.g. *.py")] = None,
     wait: Annotated[float, Field(ge=0, le=30, description="seconds to wait for a change")] = 0,
 ) -> str:
     """List files created, modified or deleted since the call that returned the cursor."""

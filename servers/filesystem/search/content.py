@@ -72,7 +72,7 @@ class ContentMatches(TypedDict):
     `stopped` is None, or the reason that there may be more: limit, size, budget, time or cancelled; `cursor`
     continues from there. The counts are: `searched` files; `skipped` files that are binary or too large; `partial`
     documents with parts left out; `documents` whose text was not requested; `ignored` entries left out because of a
-    .gitignore; `unreadable` files and directories.
+    .gitignore; `hidden` entries left out; `unreadable` files and directories.
     """
 
     files: list[FileMatches]
@@ -83,6 +83,7 @@ class ContentMatches(TypedDict):
     partial: int
     documents: int
     ignored: int
+    hidden: int
     unreadable: int
 
 
@@ -131,7 +132,7 @@ class _Search:
                 names = [name for name, kind in entries if kind == "file"]
                 position = self._search_directory(opened, walk, path, names, after)
         result = self._result(walk.stopped, position or walk.position() or after)
-        result["ignored"] = walk.ignored
+        result["ignored"], result["hidden"] = walk.ignored, walk.hidden
         result["unreadable"] += walk.unreadable
         return result
 
@@ -145,6 +146,7 @@ class _Search:
             partial=self._partial,
             documents=self._documents,
             ignored=0,
+            hidden=0,
             unreadable=self._unreadable,
         )
 

@@ -106,6 +106,8 @@ class Walk:
         """None, or the reason that there may be more: `budget`, `time`, `cancelled`, or one that the caller set."""
         self.ignored = 0
         """Number of entries left out because of a .gitignore, not counting those in an ignored directory."""
+        self.hidden = 0
+        """Number of hidden entries left out that match, or may contain matches, not counting `.git`."""
         self.unreadable = 0
         """Number of directories that could not be read."""
 
@@ -195,6 +197,9 @@ class Walk:
             rules = directory.rules.extend([entry.name for entry in entries], opened.read)
             directory = directory._replace(rules=rules)
         if not self._scope.include_hidden:
+            hidden = [entry for entry in entries if entry.name[0] == "."]
+            if hidden and not directory.after:
+                self.hidden += sum(self._may_match(directory, entry) for entry in hidden)
             entries = [entry for entry in entries if entry.name[0] != "."]
         elif not self._scope.include_ignored:
             entries = [entry for entry in entries if entry.name != GIT_DIRECTORY]
@@ -204,6 +209,11 @@ class Walk:
                 entry for entry in entries if entry.name >= directory.after[0] and kind_of(entry) == "directory"
             ]
         return directory, entries
+
+    def _may_match(self, directory: _Directory, entry: "os.DirEntry[str]") -> bool:
+        """Return True if the entry matches, or may contain matches. `.git` counts as no match."""
+        is_match, child = self._match_entry(directory, entry.name, kind_of(entry), False)
+        return entry.name != GIT_DIRECTORY and (is_match or child is not None)
 
     def _match_entry(
         self, directory: _Directory, name: str, kind: str, may_ignore: bool

@@ -21,7 +21,11 @@ _EXPRESSION = re.compile(r"^\^|\\|\||\$$")
 """Syntax of regular expressions that no glob contains."""
 _BACKSLASHES = re.compile(r"(?!.*(?:\.[*+]|\\[.dws]\b|[\^$|])).*[\w*]\\[\w*]")
 """Windows separators in a pattern, if it does not look like a regular expression."""
+_SEVERAL = re.compile(r"[^{]*,")
+"""A list of patterns, with commas that are not in braces."""
 _WILDCARD = re.compile(r"[*?\[{]")
+_GREP_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*\\[|<>]")
+"""Syntax of grep that RE2 reads as plain characters."""
 _LABELS = {"file": "[FILE]", "directory": "[DIR]", "symlink": "[LINK]", "other": "[OTHER]"}
 _MAX_NAMED_FILES = 3
 """Maximum number of files named for one charset."""
@@ -91,12 +95,15 @@ def search_text(result: "FileSearch", pattern: str) -> str:
             notes += "\n[a pattern is a glob such as **/*.css, not a regular expression]"
         elif not _WILDCARD.search(pattern):
             notes += "\n[a pattern without a wildcard is a whole name; *name* finds it within names]"
+        elif _SEVERAL.match(pattern):
+            notes += "\n[a pattern is one glob; *.{js,ts} matches either]"
     return _join(paths or ["No matches found"], notes.strip())
 
 
-def content_text(result: "ContentMatches") -> str:
+def content_text(result: "ContentMatches", pattern: str = "", glob: str = "*") -> str:
     """Return one line for each match, as `path:line: text`, with context as `path-line- text`; without matches, one
-    line for each file.
+    line for each file. If nothing matches a regular expression `pattern` or a `glob` that may be meant otherwise, a
+    note says how it is read.
     """
     lines = [line for file in result["files"] for line in _format_file(file)]
     notes = _notes(result)
@@ -104,6 +111,9 @@ def content_text(result: "ContentMatches") -> str:
         paths = [file["path"] for file in result["files"] if file.get("charset") == charset]
         more = f" and {len(paths) - _MAX_NAMED_FILES:,} more" if len(paths) > _MAX_NAMED_FILES else ""
         notes += f"\n[charset {charset}: {', '.join(paths[:_MAX_NAMED_FILES])}{more}]"
+    if result["hidden"]:
+        hidden = format_count(result["hidden"], "hidden entry", "hidden entries")
+        notes += f"\n[{hidden} not searched; includeIgnored searches them]"
     if result["skipped"]:
         notes += f"\n[{format_count(result['skipped'], 'file')} skipped: binary or too large]"
     if result["partial"]:
@@ -111,6 +121,11 @@ def content_text(result: "ContentMatches") -> str:
         notes += f"\n[{documents} not searched completely; read_text_file says what is left out]"
     if result["documents"]:
         notes += f"\n[{format_count(result['documents'], 'document')} not read; documents=true searches their text]"
+    if not lines and not result["stopped"]:
+        if glob != "*" and not (result["searched"] or result["skipped"]):
+            notes += "\n[glob is one pattern of files, such as *.{js,ts} or src/**; excludePatterns excludes files]"
+        elif _GREP_ESCAPE.search(pattern):
+            notes += "\n[in RE2, | separates alternatives, \\| is a bar, and \\b is the edge of a word]"
     return _join(lines or [f"No matches found in {format_count(result['searched'], 'file')}"], notes.strip())
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from anyio import to_thread
 
-from servers.common.images import is_whole
+from servers.common.images import fault_of
 from shared import (
     AudioContent,
     CompletionArgument,
@@ -221,13 +221,13 @@ def _make_missing_error(name: str, missing: Sequence[definitions.Argument], expl
 
 
 def make_message(name: str, rendered: RenderedMessage) -> PromptMessage:
-    """Return a message of the prompt `name`. A damaged image is sent as a resource: some hosts can't recover from an
-    image that they can't show."""
+    """Return a message of the prompt `name`. An image that models refuse is sent as a resource: some hosts can't
+    recover from it."""
     content = rendered.content
     block: TextContent | ImageContent | AudioContent | EmbeddedResource
     if isinstance(content, Text):
         block = TextContent(text=content.text)
-    elif content.kind == "image" and is_whole(content.data):
+    elif content.kind == "image" and fault_of(content.data) is None:
         block = ImageContent.of(content.data, content.mime_type)
     elif content.kind == "audio":
         block = AudioContent.of(content.data, content.mime_type)

@@ -8,6 +8,7 @@ from anyio import to_thread
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 from typing_extensions import TypedDict
 
+from servers.common.arguments import OptionalText
 from shared import CallToolResult, Features, PromptMessage, TextContent
 from shared.extensions.apps import show, shows_apps
 from shared.text import escape, format_count, join_lines, make_delimiters
@@ -35,7 +36,7 @@ NameArgument = Annotated[str, Field(max_length=128), WithJsonSchema({"type": "st
 DraftArgument = Annotated[
     bool, Field(description="the draft for review, in _drafts, instead of the published prompt")
 ]
-IfMatch = Annotated[str | None, Field(description="only if the file still has this etag")]
+IfMatch = Annotated[OptionalText, Field(description="only if the file still has this etag")]
 
 
 def _to_text(value: Any) -> Any:

@@ -1,8 +1,9 @@
 """Converts arguments that their schema refuses, if the client has sent them in another form with the same meaning.
 
 Some clients write every number as a float; 1.0 is an integer in JSON Schema (2020-12, section 6.1.1). Many hosts send
-the JSON of a value as a string (anthropics/claude-code#29104, github/github-mcp-server#2044), or null instead of
-leaving an argument out (danny-avila/LibreChat#11905, langflow-ai/langflow#8059), or they add arguments of their own.
+the JSON of a value as a string (anthropics/claude-code#29104, github/github-mcp-server#2044), or null or
+"" instead of leaving an argument out (danny-avila/LibreChat#11905, langflow-ai/langflow#8059, can1357/oh-my-pi#2981),
+or they add arguments of their own.
 Only refused values are converted, so a string remains one if the schema accepts it.
 """
 
@@ -45,7 +46,7 @@ def coerce(arguments: Any, errors: Sequence[ErrorDetails], is_optional: Callable
         if error["type"] == "extra_forbidden":
             is_left_out = len(error["loc"]) == 1 and name in _HOST_ARGUMENTS
         else:
-            is_left_out = arguments.get(name, error) is None and is_optional(name)
+            is_left_out = arguments.get(name, error) in (None, "") and is_optional(name)
         if is_left_out:
             changed |= arguments.pop(error["loc"][0], error) is not error
             continue

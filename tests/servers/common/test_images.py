@@ -1,10 +1,10 @@
-"""Types of images by their first bytes, and damaged images."""
+"""Types of images by their first bytes, and images that models refuse."""
 
 from zlib import crc32
 
 import pytest
 
-from servers.common.images import image_type, is_whole
+from servers.common.images import fault_of, image_type
 
 
 @pytest.mark.parametrize(
@@ -40,10 +40,9 @@ WEBP = b"RIFF\x08\0\0\0WEBPVP8 "
 
 @pytest.mark.parametrize("image", [PNG, JPEG, GIF, WEBP])
 def test_an_image_is_complete_with_its_end_marker_and_trailing_bytes(image: bytes) -> None:
-    assert is_whole(image)
-    assert is_whole(image + b"\0more")
-    assert not is_whole(image[:-1])
-    assert not is_whole(image[:14])
+    assert fault_of(image) is None
+    assert fault_of(image + b"\0more") is None
+    assert fault_of(image[:-1]) == fault_of(image[:14]) == "damaged or incomplete image"
 
 
 @pytest.mark.parametrize(
@@ -58,4 +57,13 @@ def test_an_image_is_complete_with_its_end_marker_and_trailing_bytes(image: byte
     ],
 )
 def test_a_damaged_image_is_not_complete(image: bytes) -> None:
-    assert not is_whole(image)
+    assert fault_of(image) == "damaged or incomplete image"
+
+
+def sized_png(width: int, height: int) -> bytes:
+    return png((b"IHDR", width.to_bytes(4) + height.to_bytes(4) + bytes(5)), (b"IDAT", b""), (b"IEND", b""))
+
+
+def test_models_refuse_an_image_of_more_than_8000_pixels_a_side() -> None:
+    assert fault_of(sized_png(8_000, 8_000)) is None
+    assert fault_of(sized_png(1_280, 12_000)) == "image of 1,280 x 12,000 pixels, but models accept at most 8,000"

@@ -67,6 +67,31 @@ READING: list[tuple[str, Mapping[str, Any], str]] = [
         for pattern in (r"src\*.py", r"src\docs\a.py", r"**\*.py")
     ),
     ("search_files", {"path": "src", "pattern": "*.css"}, "No matches found"),
+    (
+        "search_files",
+        {"path": "src", "pattern": "*.css,*.ts"},
+        "No matches found\n[a pattern is one glob; *.{js,ts} matches either]",
+    ),
+    (
+        "search_content",
+        {"path": "src", "pattern": "a", "glob": "*.py,*.ts"},
+        "No matches found in 0 files\n"
+        "[glob is one pattern of files, such as *.{js,ts} or src/**; excludePatterns excludes files]",
+    ),
+    (
+        "search_content",
+        {"path": "src", "pattern": r"none\|nil"},
+        "No matches found in 2 files\n"
+        r"[in RE2, | separates alternatives, \| is a bar, and \b is the edge of a word]",
+    ),
+    ("search_content", {"path": "src", "pattern": r"none\|nil", "literal": True}, "No matches found in 2 files"),
+    ("search_files", {"path": ".", "pattern": "*.py", "cursor": "", "limit": ""}, "a.py\nsrc/b.py"),
+    ("list_directory", {"path": "src", "cursor": "", "limit": 0}, "[FILE] b.py\n[FILE] c.txt"),
+    (
+        "read_text_file",
+        {"path": "src/c.txt", "head": 0, "tail": 0, "offset": 0, "cursor": "", "encoding": "", "pages": ""},
+        "def two():\n",
+    ),
 ]
 
 
@@ -148,7 +173,7 @@ async def test_a_damaged_image_is_returned_as_bytes(tmp_path: Path) -> None:
     (tmp_path / "cut.png").write_bytes(PIXEL[:-1])
     async with inside(tmp_path) as peer:
         note, block = (await peer.call("read_media_file", path="cut.png"))["content"]
-    assert note["text"] == "[damaged or incomplete image, as bytes]"
+    assert note["text"] == "[damaged or incomplete image: as bytes]"
     assert base64.b64decode(block["resource"]["blob"]) == PIXEL[:-1]
 
 
@@ -210,7 +235,7 @@ async def test_a_charset_other_than_utf_8_is_named(tmp_path: Path) -> None:
 async def test_invalid_line_numbers_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("A")
     async with inside(tmp_path) as peer:
-        for name, number in (("head", 0), ("head", -1), ("head", 1.5), ("tail", 0), ("offset", 0)):
+        for name, number in (("head", -1), ("head", 1.5), ("tail", -1), ("offset", -1)):
             assert name in await peer.error("read_text_file", path="a.txt", **{name: number})
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeVar
 import anyio
 from pydantic import AliasChoices, Field, WithJsonSchema
 
+from servers.common.arguments import OptionalText
 from shared import Context
 from shared.concurrency import background
 from shared.server.dispatch.turns import Turns
@@ -37,12 +38,12 @@ PARAMETERS = WithJsonSchema({"type": "array", "items": SCALAR})
 """The schema of the parameters of one statement."""
 TableName = Annotated[str, Field(validation_alias=AliasChoices("table_name", "table"))]
 """The name of a table. `import_csv` formerly called this argument `table`, so that name is still accepted."""
-DatabaseArgument = str | None
+DatabaseArgument = OptionalText
 """The name of a database. It is necessary if there are several; the error for a missing name lists them."""
 NO_PARAMETERS: Any = ()
 """The default for a list: a tuple, because pydantic would copy an empty list for each call."""
 MaxRowsArgument = Annotated[int | None, Field(ge=1)]
-CursorArgument = Annotated[str | None, Field(description="from a truncated result; same query")]
+CursorArgument = Annotated[OptionalText, Field(description="from a truncated result; same query")]
 SAME_PARAMETERS = Field(description="as in read_query")
 
 

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from servers.common.arguments import OptionalText
 from shared import Features
 from shared.extensions.apps import show, shows_apps
 
@@ -30,7 +31,7 @@ def declare(dialect: Dialect) -> Features[SqlServerState]:
     async def list_tables(
         ctx: Ctx,
         limit: Annotated[int, Field(ge=1)] = _MAX_TABLES,
-        cursor: str | None = None,
+        cursor: OptionalText = None,
         search: Annotated[str, Field(description="words in names of tables and columns, or in comments")] = "",
         database: DatabaseArgument = None,
     ) -> str:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from anyio import to_thread
 from pydantic import Field, WithJsonSchema
 
+from servers.common.arguments import OptionalText
 from shared import Features
 
 from ..dialect import Dialect
@@ -26,9 +27,9 @@ def declare(dialect: Dialect) -> Features[SqlServerState]:
     async def import_csv(
         ctx: Ctx,
         table_name: TableName,
-        csv: Annotated[str | None, Field(description="the CSV itself")] = None,
+        csv: Annotated[OptionalText, Field(description="the CSV itself")] = None,
         file: Annotated[
-            str | None, Field(description="instead of csv: a file in the operator's directory, also .tsv or .xlsx")
+            OptionalText, Field(description="instead of csv: a file in the operator's directory, also .tsv or .xlsx")
         ] = None,
         preview: Annotated[bool, Field(description="only report what would be done")] = False,
         types: Annotated[
@@ -44,8 +45,8 @@ def declare(dialect: Dialect) -> Features[SqlServerState]:
         quote: Annotated[str | None, Field(pattern=r"^[^\r\n]?$", description="empty: there are no quotes")] = None,
         decimal: Annotated[Literal[".", ","] | None, Field(description="decimal mark")] = None,
         nulls: Annotated[list[str] | None, Field(description="fields that are NULL in every column")] = None,
-        encoding: str | None = None,
-        sheet: Annotated[str | None, Field(description="of a workbook")] = None,
+        encoding: OptionalText = None,
+        sheet: Annotated[OptionalText, Field(description="of a workbook")] = None,
         database: DatabaseArgument = None,
     ) -> str:
         """Import the rows of a file into a table, all or none; creates the table if there is none.

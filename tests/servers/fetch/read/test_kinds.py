@@ -1,8 +1,8 @@
 import pytest
 
+from servers.common.images import find_size
 from servers.fetch.errors import FetchError
 from servers.fetch.read.kinds import Kind, check, find_kind
-from servers.fetch.read.reader import find_size
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\1\x40\0\0\0\xc8\x08\x06\0\0\0"
 GIF = b"GIF89a\x40\x01\xc8\x00\0\0\0"
@@ -105,8 +105,8 @@ def test_images_have_a_type_and_size_in_pixels():
     }.items():
         for body in bodies:
             assert find_kind("", body) == Kind("image", media_type)
-            assert find_size(body, media_type) == (320, 200)
-            cut = [find_size(body[:length], media_type) for length in range(len(body))]
+            assert find_size(body) == (320, 200)
+            cut = [find_size(body[:length]) for length in range(len(body))]
             assert {*cut} <= {None, (320, 200)}
 
 

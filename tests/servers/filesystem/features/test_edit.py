@@ -53,6 +53,23 @@ async def test_write_file_reports_created_appended_and_replaced(tmp_path: Path) 
         assert (await peer.error("write_file", path="a", content="", mode="create")).startswith("already_exists: a: ")
 
 
+async def test_empty_strings_count_as_omitted_arguments(tmp_path: Path) -> None:
+    async with inside(tmp_path, "--allow-write") as peer:
+        await peer.text("write_file", path="a", content="old\n", mode="", if_match="", encoding="")
+        operation = {"oldText": "old", "newText": "new", "path": ""}
+        await peer.text("edit_file", path="a", edits=[operation], dryRun="", if_match="", encoding="", patch="")
+        patch = "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-new\n+newer\n"
+        await peer.text("edit_file", path="", edits="", patch=patch)
+    assert (tmp_path / "a").read_text() == "newer\n"
+
+
+async def test_an_object_as_content_is_written_as_json(tmp_path: Path) -> None:
+    async with inside(tmp_path, "--allow-write") as peer:
+        await peer.text("write_file", path="a.json", content={"name": "\u00e9", "versions": [1.0]})
+        assert "valid string" in await peer.error("write_file", path="b", content=1)
+    assert (tmp_path / "a.json").read_text() == '{\n  "name": "\u00e9",\n  "versions": [\n    1.0\n  ]\n}\n'
+
+
 async def test_results_name_the_charset_of_a_text_that_is_not_utf_8(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes("Le café est fermé à midi.\n".encode("cp1252"))
     async with inside(tmp_path, "--allow-write") as peer:

@@ -175,7 +175,12 @@ def test_binary_hidden_and_ignored_files_are_not_searched(root, search):
     (root / ".gitignore").write_text("*.log\n")
     result = search("x")
     assert matched_lines(result) == [("a", 1, "x"), ("g", 1, "x")]
-    assert (result["skipped"], result["ignored"]) == (1, 1)
+    assert (result["skipped"], result["ignored"], result["hidden"]) == (1, 1, 3)
+    assert "[3 hidden entries not searched; includeIgnored searches them]" in content_text(result)
+    # Only a directory may contain a match.
+    assert search("x", glob="*.py")["hidden"] == 1
+    (root / ".git").mkdir()
+    assert search("x", glob="*.py")["hidden"] == 1
     assert matched_lines(search("x", include_ignored=True))[:2] == [(".c", 1, "x"), ("a", 1, "x")]
     assert len(matched_lines(search("x", include_ignored=True))) == 5
 
