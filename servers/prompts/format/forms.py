@@ -18,6 +18,7 @@ from servers.prompts.format.skills import parse_skill
 from shared.yaml import YamlMapping
 
 SKILL = "SKILL.md"
+"""The file that makes its directory a skill."""
 HIDDEN_FOLDERS = frozenset(
     {".agents", ".claude", ".claude-plugin", ".codex", ".cursor", ".gemini", ".github", ".opencode"}
 )
@@ -80,14 +81,20 @@ class Kind(NamedTuple):
     """True if it may be in this server's own format. A file in a folder of a host is always in the host's format."""
 
 
+def is_manifest(file: str) -> bool:
+    """Return True if a file with this name makes its directory a skill. Case is ignored, as on macOS and Windows."""
+    return file.lower() == SKILL.lower()
+
+
 def find_kind(path: str, root: tuple[str, ...], skills: frozenset[str]) -> Kind | None:
     """Classify the file at `path` in the library at `root`; return None if it is not a prompt.
 
     `skills` contains the directories with a SKILL.md, whose other files belong to the skill.
     """
     *folders, file = path.split("/")
-    if file == SKILL:
+    if is_manifest(file):
         return Kind("skill", folders[-1] if folders else root[-1], "/".join(folders))
+    file = _lower_ending(file)
     ending = next((ending for ending in _ENDINGS if file.endswith(ending) and file != ending), None)
     parents = {"/".join(folders[:count]) for count in range(len(folders) + 1)}
     if ending is None or file in _DOCUMENTS or parents & skills:
@@ -114,6 +121,12 @@ def find_kind(path: str, root: tuple[str, ...], skills: frozenset[str]) -> Kind 
     return None if ending == ".toml" else Kind("markdown", "-".join([*folders, stem]), "")
 
 
+def _lower_ending(file: str) -> str:
+    """Return the name of a file with its ending in lower case."""
+    ending = next((ending for ending in _ENDINGS if file.lower().endswith(ending)), "")
+    return file[: len(file) - len(ending)] + ending
+
+
 def _join_names(folders: tuple[str, ...], stem: str, plugin: str = "") -> str:
     """Return the name of a command: the names of its plugin and folders, and the stem of its file, joined with -. The
     first folder, which makes the file a command, is left out."""
@@ -127,6 +140,7 @@ def find_longer_names(path: str, kind: Kind, declared: str, all_folders: bool = 
     file's stem; each of the others has one more folder of the path in front. Folders that don't identify the owner
     are skipped, unless `all_folders` is true; then one more name begins with `skill` or `prompt`."""
     *folders, file = path.split("/")
+    file = _lower_ending(file)
     if kind.form == "skill":
         folders, stem = folders[:-1], kind.name
     else:

@@ -28,6 +28,8 @@ STRUCTURED = ("arguments", "messages")
 """Keys with lists of mappings, which mean that a file is in this server's own format."""
 # A line that begins with a capital continues the text before it: examples in a description contain `Context: ...`.
 _KEY_LINE = re.compile(r"([a-z][\w-]{0,63}):(?:[ \t]+(.*)|())")
+_BLOCK_MARK = re.compile(r"[|>][-+0-9]*")
+"""The mark before a text on several lines (YAML 1.2.2, section 8.1)."""
 _ITEM_LINE = re.compile(r"[ \t]*-[ \t]+(.+)")
 
 _CONTROL_CHARACTERS = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
@@ -85,9 +87,9 @@ def parse_document(data: bytes) -> Document:
 
 
 def _read_lines(text: str) -> YamlMapping | None:
-    """Return the keys of front matter that is not valid YAML, each with the rest of its line, or the items below it,
-    as strings. Return no keys for text between two horizontal rules. Return None if the text can't be read line by
-    line, since `arguments` or `messages` has mappings, or if it is too long or has control characters."""
+    """Return the keys of front matter that is not valid YAML, each with its text or its list of texts. Return no keys
+    for text between two horizontal rules. Return None if the text can't be read line by line, since `arguments` or
+    `messages` has mappings, or if it is too long or has control characters."""
     if len(text) > FRONT_MATTER.characters or _UNPRINTABLE.search(text):
         return None
     # The first line of the file is ---.
@@ -95,18 +97,21 @@ def _read_lines(text: str) -> YamlMapping | None:
     key = ""
     for number, text_line in enumerate(text.split("\n"), 2):
         match = _KEY_LINE.fullmatch(text_line)
+        # Items below a text continue it, as in `description: Use it for:`.
+        item = None if isinstance(front.get(key), str) and front[key] else _ITEM_LINE.fullmatch(text_line)
         if match is not None:
             key = match[1]
             if key in STRUCTURED and (match[2] or "").startswith(("[{", "{")):
                 return None
             front[key] = _unquote(match[2] or "")
             front.lines[key] = number
-        elif key and (item := _ITEM_LINE.fullmatch(text_line)) is not None:
+        elif key and item is not None:
             if _KEY_LINE.fullmatch(item[1]) is not None and key in STRUCTURED:
                 return None
             front[key] = [*(front[key] if isinstance(front[key], list) else ()), _unquote(item[1])]
         elif key and text_line.strip() and isinstance(front[key], str):
-            front[key] = f"{front[key].removeprefix('|').removeprefix('>')} {text_line.strip()}".strip()
+            before = "" if _BLOCK_MARK.fullmatch(front[key]) else front[key]
+            front[key] = f"{before} {text_line.strip()}".strip()
     return front
 
 

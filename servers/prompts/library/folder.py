@@ -15,7 +15,7 @@ from typing import NamedTuple
 from servers.common.files.directories import Directory, enter, entry_in, leave, open_directory, read_file
 from servers.common.files.names import is_device
 from servers.prompts.errors import PromptError
-from servers.prompts.format.forms import SKILL
+from servers.prompts.format.forms import is_manifest
 from servers.prompts.format.front_matter import MAX_FILE_BYTES
 from shared.program.files.entries import stat_entry
 from shared.program.files.system import SYSTEM
@@ -134,12 +134,14 @@ class _Walk:
     def entries(self, directory: Directory, prefix: str, in_skill: bool = False) -> Iterator[Entry]:
         """Yield the entries of an open directory, and those below it. Their paths begin with `prefix`."""
         entries = _list_children(directory, prefix)
-        in_skill = in_skill or any(entry.path == prefix + SKILL and entry.kind != "directory" for entry in entries)
-        # The other files of a skill are not prompts.
-        suffixes = (f"/{SKILL}",) if in_skill else (".md", ".toml")
+        in_skill = in_skill or any(
+            is_manifest(entry.path.removeprefix(prefix)) and entry.kind != "directory" for entry in entries
+        )
         for entry in entries:
+            name = entry.path.removeprefix(prefix)
             changed = entry.kind == "file" and self._cached.get(entry.path) != entry.signature
-            if changed and f"/{entry.path}".endswith(suffixes):
+            # The other files of a skill are not prompts.
+            if changed and (is_manifest(name) if in_skill else name.lower().endswith((".md", ".toml"))):
                 yield self._read_data(entry, directory)
             elif entry.kind != "directory":
                 yield entry

@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 
 from servers.prompts.errors import Problem, PromptError
 from servers.prompts.format.definitions import Prompt
-from servers.prompts.format.forms import HIDDEN_FOLDERS, SKILL, Kind, find_kind, parse_file
+from servers.prompts.format.forms import HIDDEN_FOLDERS, SKILL, Kind, find_kind, is_manifest, parse_file
 from servers.prompts.format.front_matter import parse_document
 from servers.prompts.format.skills import (
     MAX_BYTES,
@@ -315,4 +315,4 @@ def _find_siblings(snapshot: Snapshot, file: File) -> dict[str, Signature | None
     inside = {
         path.removeprefix(base): signature for path, signature in snapshot.seen.items() if path.startswith(base)
     }
-    return {path: signature for path, signature in inside.items() if path != SKILL and not is_hidden(path)}
+    return {path: signature for path, signature in inside.items() if not (is_manifest(path) or is_hidden(path))}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from servers.common.files.names import is_device
 from servers.prompts.errors import Problem, PromptError
 from servers.prompts.format.definitions import Argument, Prompt
-from servers.prompts.format.forms import Kind, parse_file
+from servers.prompts.format.forms import SKILL, Kind, parse_file
 from servers.prompts.format.front_matter import parse_document
 from servers.prompts.format.skills import MAX_DESCRIPTION_LENGTH, NAME
 from servers.prompts.library.library import Library
@@ -53,6 +53,8 @@ def lint_file(library: Library, path: str, kind: Kind, data: bytes) -> list[Prob
         return [Problem(path, error.line, error.reason)]
     front = YamlMapping(1) if front is None else front
     remarks = [*_remark_on_definition(prompt, kind, front), *filter(None, (prompt.notice,))]
+    if kind.form == "skill" and not path.endswith(SKILL):
+        remarks.append((None, f"some hosts find a skill only if its file is called {SKILL}"))
     if estimate_tokens(len(data)) > _MAX_TOKENS:
         size = f"{len(data):,} bytes, about {estimate_tokens(len(data)):,} tokens (an estimate: bytes / 4)"
         remarks.append((None, f"it is long: {size}; {_MAX_TOKENS:,} are a lot for one prompt"))

@@ -131,7 +131,8 @@ class SkillCache:
     def report_invalid(self, name: str, reason: str) -> None:
         """Record in the library's problems why a prompt is not a valid skill."""
         with suppress(PromptError):  # it was deleted
-            self._libraries.library(name).add_problem(name, SKILL, f"it is not a skill: {reason}")
+            library = self._libraries.library(name)
+            library.add_problem(name, library.path(name).rpartition("/")[2], f"it is not a skill: {reason}")
 
     def _list_first(self, cache: dict[str, BuiltSkill | None]) -> dict[str, BuiltSkill]:
         names = sorted(filter(NAME.fullmatch, self._libraries.names), key=self._has_no_directory)

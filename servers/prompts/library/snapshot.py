@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from servers.prompts.errors import Problem, PromptError
-from servers.prompts.format.forms import SKILL, Kind, find_kind, find_longer_names, find_name, parse_file
+from servers.prompts.format.forms import Kind, find_kind, find_longer_names, find_name, is_manifest, parse_file
 from servers.prompts.format.front_matter import MAX_FILE_BYTES, NAME
 from servers.prompts.format.skills import LIMIT, find_excess_files
 from servers.prompts.library.folder import MAX_TOTAL_BYTES, Entry, Signature, is_hidden
@@ -86,8 +86,8 @@ def advance(
 
 def _find_skills(paths: Iterable[str]) -> frozenset[str]:
     """Return the directories with a SKILL.md."""
-    parts = (path.rpartition("/") for path in paths if path.endswith(SKILL))
-    return frozenset(parent for parent, _, name in parts if name == SKILL)
+    parts = (path.rpartition("/") for path in paths)
+    return frozenset(parent for parent, _, name in parts if is_manifest(name))
 
 
 def compare(old: Snapshot, new: Snapshot) -> ScanChanges:
@@ -172,7 +172,7 @@ class _Scan:
                 if skill_sizes is not None and signature is not None and not is_hidden(inner_path):
                     skill_sizes[inner_path] = signature[1]
         for parent, skill_sizes in sizes.items():
-            manifest = skill_sizes.pop(SKILL, 0)
+            manifest = sum(skill_sizes.pop(path) for path in [*filter(is_manifest, skill_sizes)])
             for inner_path in find_excess_files(skill_sizes, manifest):
                 self._add_problem(f"{parent}/{inner_path}".lstrip("/"), f"it is not part of the skill: {LIMIT}")
         number = self._old.number + 1

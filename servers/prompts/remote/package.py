@@ -10,6 +10,7 @@ from typing import Protocol
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
 from servers.prompts.errors import PromptError
+from servers.prompts.format.forms import is_manifest
 from servers.prompts.remote.address import MARKETPLACE, Package
 from servers.prompts.remote.git import Blob
 from servers.prompts.remote.plugins import MAX_MANIFEST_BYTES
@@ -68,7 +69,11 @@ class _Archive:
         self._top_folder = ""
         if len(tops) == 1 and all("/" in path for path in paths):
             (top,) = tops
-            has_meaning = top in _FOLDERS_OF_PROMPTS or top.startswith((".", "_")) or f"{top}/SKILL.md" in paths
+            has_meaning = (
+                top in _FOLDERS_OF_PROMPTS
+                or top.startswith((".", "_"))
+                or any(is_manifest(path.removeprefix(f"{top}/")) for path in paths)
+            )
             self._top_folder = "" if has_meaning else f"{top}/"
         blobs: list[Blob] = []
         for info in listed:

@@ -45,7 +45,9 @@ async def read(peer: Peer, uri: str) -> bytes:
     return base64.b64decode(contents["blob"]) if "blob" in contents else contents["text"].encode()
 
 
-async def test_a_skill_is_served_unchanged_with_all_its_files(lib: Path) -> None:
+@pytest.mark.parametrize("file", ["SKILL.md", "skill.md"])
+async def test_a_skill_is_served_unchanged_with_all_its_files(lib: Path, file: str) -> None:
+    (lib / "skills/pdf/SKILL.md").rename(lib / "skills/pdf" / file)
     async with inside(lib, era=STATELESS) as peer:
         found = (await skills(peer))["pdf"]
         for one in found["resources"]:

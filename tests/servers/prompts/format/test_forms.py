@@ -37,6 +37,9 @@ KINDS: list[tuple[str, tuple[str, str, str] | None]] = [
     ("team/security.md", ("markdown", "team-security", "claude")),
     ("team/SECURITY.md", None),
     ("commands/README.md", None),
+    ("commands/README.MD", None),
+    (".claude/commands/FIX.MD", ("command", "FIX", "claude")),
+    (".agents/skills/pdf/skill.md", ("skill", "pdf", "claude")),
     ("pyproject.toml", None),
     ("commands/_part.md", None),
 ]
@@ -103,6 +106,8 @@ FRONTS = {
     "description: a: b\n  and more": "a: b and more",
     "description: a, which\ngoes on\nmodel: x": "a, which goes on",
     "description: When it is so.\n\nContext: a: b\nUser: c\nmodel: x": "When it is so. Context: a: b User: c",
+    "description: Use this for:\n  - one\n  - two": "Use this for: - one - two",
+    "description: >-\n  One\n  - two\nhint: a: b": "One - two",
     "description: !important now": "!important now",
     "description: Use the team's: {all}": "Use the team's: {all}",
     "description: a\ndescription: b": "b",

@@ -74,9 +74,9 @@ def test_a_walk_yields_files_first_and_reads_only_markdown(tmp_path: Path) -> No
 
 
 def test_a_walk_reads_only_the_manifest_of_a_skill(tmp_path: Path) -> None:
-    files = ("a/SKILL.md", "a/forms.md", "a/old/SKILL.md", "a/old/x.md", "a/NO-SKILL.md", "b/x.md")
-    write(tmp_path, dict.fromkeys(files, "x"))
-    assert {path for path, _, data in walked(tmp_path) if data} == {"a/SKILL.md", "a/old/SKILL.md", "b/x.md"}
+    read = {"a/SKILL.md", "a/old/SKILL.md", "b/X.MD", "c/skill.md"}
+    write(tmp_path, dict.fromkeys([*read, "a/forms.md", "a/old/x.md", "a/NO-SKILL.md", "c/x.md"], "x"))
+    assert {path for path, _, data in walked(tmp_path) if data} == read
 
 
 def test_a_file_with_a_known_signature_is_not_read(tmp_path: Path) -> None:

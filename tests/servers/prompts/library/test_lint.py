@@ -33,13 +33,15 @@ def test_lint_reports_names_that_clients_confuse(tmp_path: Path) -> None:
     assert "b.md: clients that replace characters or ignore case confuse 'fix' with 'Fix'" in found
 
 
-def test_lint_reports_a_skill_named_unlike_its_directory(tmp_path: Path) -> None:
+def test_lint_reports_skills_that_hosts_do_not_find(tmp_path: Path) -> None:
     files = {
         "pdf/SKILL.md": "---\nname: doc\ndescription: x\n---\nRead.",
+        "skill/skill.md": "---\nname: skill\ndescription: d\n---\nText.",
         "x/SKILL.md": "---\ndescription: d\n---\nText.",
     }
     assert findings(tmp_path, files) == [
         "pdf/SKILL.md:2: the name 'doc' is not that of the skill's directory, 'pdf'",
+        "skill/skill.md: some hosts find a skill only if its file is called SKILL.md",
         "x/SKILL.md:2: there is no name, which a skill needs",
     ]
 

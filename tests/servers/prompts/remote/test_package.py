@@ -55,6 +55,7 @@ def test_a_changed_archive_is_unpacked_again(tmp_path: Path) -> None:
         (["commands/a.md", "commands/b.md"], ["commands/a.md", "commands/b.md"]),
         ([".claude/commands/a.md"], [".claude/commands/a.md"]),
         (["pdf/SKILL.md", "pdf/forms.md"], ["pdf/SKILL.md", "pdf/forms.md"]),
+        (["pdf/skill.md", "pdf/forms.md"], ["pdf/forms.md", "pdf/skill.md"]),
         (["one/a.md", "b.md"], ["b.md", "one/a.md"]),
     ],
 )
