@@ -109,7 +109,9 @@ def path_from_uri(file_uri: str) -> str:
         # RFC 8089, section 2: it means this machine, like an empty authority.
         authority = "" if authority.lower() == "localhost" else authority
         if authority and not _WINDOWS:
-            raise PathError("bad_path", file_uri, "the URI names another host")
+            raise PathError(
+                "bad_path", file_uri, "the URI names another host", "Write file:///path, or pass the path."
+            )
     if not rest.startswith("/"):
         raise PathError("bad_path", file_uri, "the URI has no absolute path", "Write file:///path.")
     if "?" in rest or "#" in rest:

@@ -23,7 +23,7 @@ from servers.filesystem.edit.delete import Bounds, Mark, children, empty, is_dir
 from servers.filesystem.edit.preconditions import (
     require_file_name,
     require_free,
-    require_no_other_form,
+    require_new_name,
     require_same,
 )
 from servers.filesystem.errors import FilesError
@@ -100,7 +100,8 @@ def move(
                 raise missing_error(old, source.path)
             require_same(status, etag, source.path)
             require_free(stat_entry(new), destination.path, old.place)
-            require_no_other_form(rooted, new.place, old.place)
+            require_new_name(rooted, new.place, old.place)
+            _require_outside(rooted, old, new, source.path)
             if not stat.S_ISDIR(status.st_mode):
                 require_file_name(source)
                 require_file_name(destination)
@@ -108,6 +109,13 @@ def move(
                 rename_entry(rooted, old._replace(stat=status), new, checkpoint)
             sync_directory(new)
             sync_directory(old)
+
+
+def _require_outside(rooted: RootedFiles, old: Entry, new: Entry, path: str) -> None:
+    """Raise `bad_path` if `new` is inside `old`, whose path is `path`."""
+    outer, inner = (components(rooted.roots.path(entry.place)) for entry in (old, new))
+    if inner[: len(outer)] == outer:
+        raise FilesError("bad_path", path, "is a directory that would contain itself")
 
 
 def rename_entry(rooted: RootedFiles, old: Entry, new: Entry, checkpoint: Callable[[], None]) -> None:
@@ -200,10 +208,8 @@ def copy(
         with rooted.locate(destination, follow=False) as new, lock_entries(new):
             rooted.roots.require_writable(new.place)
             require_free(stat_entry(new), destination.path, old.place)
-            require_no_other_form(rooted, new.place)
-            outer, inner = (components(rooted.roots.path(entry.place)) for entry in (old, new))
-            if inner[: len(outer)] == outer:
-                raise FilesError("bad_path", source.path, "is a directory that would contain its own copy")
+            require_new_name(rooted, new.place)
+            _require_outside(rooted, old, new, source.path)
             copy_run = _Copy(rooted, source.path, checkpoint)
             copy_run.is_recorded = recorder.is_on
             with _temporary_copy(rooted, old, new, recorder, copy_run.describe) as temporary:

@@ -125,7 +125,7 @@ def _differences(window: Sequence[str], old_lines: Sequence[str], start: int) ->
         for new_index, old_index in zip_longest(range(begin, end), range(first, last)):
             if new_index is None:
                 differences.append(f"{_quote(old[old_index])} is missing")
-            elif new[new_index]:
+            elif new[new_index] or old_index is not None:
                 show = (
                     _escape_invisible
                     if old_index is None or normalize("NFC", new[new_index]) != normalize("NFC", old[old_index])

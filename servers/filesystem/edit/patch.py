@@ -1,9 +1,10 @@
 """Unified diffs as edits: each hunk contains the old and new text of an edit, and its line number.
 
 They are read as models write them: the counts of a hunk may be wrong, an empty line may lack its space, a hunk may
-have no line numbers, and a file may begin with `*** Update File: PATH`, as in the format of Codex. In that format, a
-heading above a hunk, such as `@@ class A`, quotes an earlier line of the file, and several headings narrow down the
-place. A patch that does more than change existing files is refused.
+have no line numbers, a file may have several headers (anomalyco/opencode#48474), and one may be `*** Update File:
+PATH`, as in the format of Codex. In that format, the first hunk needs no header, and a heading above a hunk, such as
+`@@ class A`, quotes an earlier line of the file; several headings narrow down the place. A patch that does more than
+change existing files is refused.
 """
 
 import os
@@ -58,18 +59,20 @@ class FilePatch(NamedTuple):
 def read_patch(text: str) -> list[FilePatch]:
     """Return the files of a unified diff, in order. Raises `bad_patch`."""
     lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
-    files: list[FilePatch] = []
+    files: dict[str, FilePatch] = {}
     headings: list[str] = []
-    index, end = 0, -1
+    index, end, header = 0, -1, -1
     while index < len(lines):
         line = lines[index]
         refused = next((reason for pattern, reason in _REFUSED.items() if re.match(pattern, line)), None)
         if refused is not None:
             raise _bad_patch(index, refused)
-        if _begins_file(lines, index):
-            files.append(FilePatch(_read_path(lines, index), []))
-            index += 1 if line.startswith(_UPDATE_HEADER) else 2
-        elif re.fullmatch(_HUNK, line):
+        if index != header and _begins_file(lines, index):
+            header, path = index, _read_path(lines, index)
+            edits = files.setdefault(path, FilePatch(path, [])).edits
+            if not _precedes_hunk(lines, index):
+                index += 1 if line.startswith(_UPDATE_HEADER) else 2
+        elif index == header or re.fullmatch(_HUNK, line):
             if not files:
                 raise _bad_patch(index, "begins a hunk, but no `+++ b/PATH` line precedes it")
             end = next((end for end in range(index + 1, len(lines)) if _ends_hunk(lines, end)), len(lines))
@@ -77,7 +80,7 @@ def read_patch(text: str) -> list[FilePatch]:
             if heading is not None:
                 headings.append(heading[1])
             if heading is None or end > index + 1 or not "".join(lines[end : end + 1]).startswith("@@"):
-                files[-1].edits.append(_read_hunk(lines, index, end, tuple(headings)))
+                edits.append(_read_hunk(lines, index, end, tuple(headings)))
                 headings.clear()
             index = end
         elif (
@@ -92,9 +95,15 @@ def read_patch(text: str) -> list[FilePatch]:
             index += 1
     if len(files) > MAX_FILES:
         raise FilesError("bad_patch", "", f"it has more than {MAX_FILES} files", "Split it into several patches.")
-    if not files or not all(file.edits for file in files):
-        raise FilesError("bad_patch", files[-1].path if files else "", "there is no hunk", "Write a unified diff.")
-    return files
+    empty = [file.path for file in files.values() if not file.edits] if files else [""]
+    if empty:
+        raise FilesError("bad_patch", empty[0], "there is no hunk", "Write a unified diff.")
+    return list(files.values())
+
+
+def _precedes_hunk(lines: list[str], index: int) -> bool:
+    """Return True if a hunk without a header follows this file header, as in the format of Codex."""
+    return lines[index].startswith(_UPDATE_HEADER) and "".join(lines[index + 1 : index + 2]).startswith(_MARKS)
 
 
 def _begins_file(lines: list[str], index: int) -> bool:

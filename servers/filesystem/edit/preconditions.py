@@ -1,6 +1,7 @@
 """Conditions for a change, such as that the file can be replaced and is unchanged since it was read."""
 
 import os
+import re
 import stat
 from contextlib import suppress
 from itertools import islice
@@ -12,6 +13,8 @@ from shared.program.files.entries import Entry, Place, etag_of, is_writable
 from shared.program.files.system import SYSTEM
 from shared.text import quote_name
 
+_UNWANTED = re.compile(r"\A\s|\s\Z|[\x00-\x1f\x7f\\]|\A([\"'`]).*\1\Z")
+"""What no new name may have: it comes from a path in another notation."""
 _MAX_NAMES = 10_000
 """Maximum number of names in a directory that are compared with a new one."""
 
@@ -49,13 +52,21 @@ def require_free(status: os.stat_result | None, path: str, source: Place | None 
     raise FilesError("already_exists", path, "already exists", "Choose another name.")
 
 
-def require_no_other_form(rooted: RootedFiles, new: Place, source: Place | None = None) -> None:
-    """Raise `already_exists` if the directory of `new`, which does not exist, contains the same name with its accents
-    composed otherwise, unless that entry is `source`, which is being renamed.
+def require_new_name(rooted: RootedFiles, new: Place, source: Place | None = None) -> None:
+    """Raise unless the name of `new`, which does not exist, is one to create. `source` is the entry that gets it.
 
-    macOS decomposes accents and models compose them, so a second file would be created that looks like the first.
+    Raises `bad_path` for a name with a backslash, a control character, or quotes or white space around it, unless
+    `source` already has that name: some models send a line break after a path (anomalyco/opencode#43112), and some
+    hosts the separators of Windows (microsoft/vscode#289166). Raises `already_exists` if the directory contains the
+    same name with its accents composed otherwise, unless `source` is being renamed: macOS decomposes accents and
+    models compose them, so a second file would be created that looks like the first.
     """
-    if not new.parts or new.parts[-1].isascii():
+    if not new.parts:
+        return
+    if _UNWANTED.search(new.parts[-1]) and (source is None or source.parts[-1:] != new.parts[-1:]):
+        reason = "the new name has a backslash, a control character, or quotes or white space around it"
+        raise FilesError("bad_path", new.path, reason, "Write the plain name, with / between directories.")
+    if new.parts[-1].isascii():
         return
     directory, name = new._replace(parts=new.parts[:-1]), compose(new.parts[-1])
     same: list[Place] = []

@@ -235,10 +235,10 @@ def _tolerant_replacements(text: str, edit: Edit, edit_number: _EditNumber) -> t
             raise _no_match_error(lines, old_lines, edit_number, first)
         for start, end, new_text in line_replacements:
             position, stop = starts[first + start], starts[first + end]
-            # The positions exceed the text if its last line has no line ending.
-            changes.append(
-                (min(position, len(text)), min(stop, len(text)), new_text if stop <= len(text) else new_text[:-1])
-            )
+            # The positions exceed the text if they include a last line without a line ending, or the empty string
+            # after the last line ending, which is not a line: it is replaced only by an empty line.
+            is_cut = stop > len(text) and (not text.endswith("\n") or f"\n{new_text}".endswith("\n\n"))
+            changes.append((min(position, len(text)), min(stop, len(text)), new_text[:-1] if is_cut else new_text))
         mappings.append(indents)
     ignored = next(
         (

@@ -19,7 +19,7 @@ from servers.common.files.locks import lock_entries
 from servers.common.files.rooted_files import RootedFiles, missing_error
 from servers.filesystem.edit.preconditions import (
     require_file_name,
-    require_no_other_form,
+    require_new_name,
     require_replaceable,
     require_same,
 )
@@ -177,7 +177,7 @@ def _write_once(rooted: RootedFiles, place: Place, request: _WriteRequest) -> Wr
         if request.mode == "create" and (status is not None or entry.linked):
             raise FilesError("already_exists", place.path, "already exists", "Choose another name.")
         if status is None:
-            require_no_other_form(rooted, entry.place)
+            require_new_name(rooted, entry.place)
         require_replaceable(entry, status, place.path, request.options.protected)
         if request.mode == "append" and status is not None:
             return _append_text(rooted, entry, handle, request)
@@ -295,7 +295,7 @@ def _make_directory(rooted: RootedFiles, place: Place) -> bool:
         if entry.linked:
             raise missing_error(entry, place.path)
         rooted.roots.require_writable(entry.place)
-        require_no_other_form(rooted, entry.place)
+        require_new_name(rooted, entry.place)
         try:
             make_directory(entry)
         except FileExistsError:

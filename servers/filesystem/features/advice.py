@@ -31,7 +31,7 @@ def add_advice(files: Files, error: FilesError, creates_entry: bool = False) -> 
             return FilesError(
                 error.code, error.path, "is in an allowed directory that can't be reached at the moment"
             )
-        similar = _suggest_respelling(files, error.path)
+        similar = _suggest_respelling(files, error.path, creates_entry and reason == _MISSING_PARENT)
         if place is not None and not similar:
             similar = look_alikes.suggest_path(files.rooted, place)
         creation = "Create it with create_directory first." if creates_entry and reason == _MISSING_PARENT else ""
@@ -39,12 +39,16 @@ def add_advice(files: Files, error: FilesError, creates_entry: bool = False) -> 
     return FilesError(error.code, error.path, reason, _omit_unavailable(suggestion, files.not_offered))
 
 
-def _suggest_respelling(files: Files, path: str) -> str:
-    """Return a suggestion for a path with Windows separators, or with percent escapes although it is not a URI."""
-    for respelled in (path.replace("\\", "/"), unquote(path)):
+def _suggest_respelling(files: Files, path: str, is_new: bool) -> str:
+    """Return a suggestion for a path with Windows separators, with percent escapes although it is not a URI, in
+    quotes, without its first slash, or after the name of the directory that relative paths begin in. If the entry
+    `is_new`, only its parent has to exist."""
+    roots = files.rooted.roots.paths
+    unprefixed = path.removeprefix(f"{roots[0].name}/") if len(roots) == 1 else path
+    for respelled in (path.replace("\\", "/"), unquote(path), path.strip("\"'`"), f"/{path}", unprefixed):
         place = None if respelled == path or path.startswith("file:") else _place(files, respelled)
         with suppress(FilesError):
-            if place is not None and files.rooted.stat(place):
+            if place and files.rooted.stat(place._replace(parts=place.parts[:-1]) if is_new else place):
                 return f"Did you mean {files.uri(place)}?"
     if os.name != "nt" and _WINDOWS_PATH.match(path):
         return "This server does not run on Windows; list_allowed_directories lists its directories."

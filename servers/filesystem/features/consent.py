@@ -15,7 +15,7 @@ from shared.program.files.entries import Place, etag_of
 from shared.text import format_count, quote_name
 
 from ..edit.edit import FileEdits, edit_files
-from ..edit.preconditions import require_free, require_no_other_form, require_same
+from ..edit.preconditions import require_free, require_new_name, require_same
 from ..edit.write import Mode
 from ..errors import FilesError
 from ..names import escape_breaks
@@ -37,7 +37,7 @@ async def confirm_write(ctx: Ctx, place: Place, writing: Writing) -> Writing:
         require_free(status, place.path)
     path, size = _quoted_path(ctx, place), format_count(len(text), "character")
     if status is None:
-        await to_thread.run_sync(require_no_other_form, ctx.state.rooted, place)
+        await to_thread.run_sync(require_new_name, ctx.state.rooted, place)
         # A file that is created before the user answers is not overwritten.
         await ctx.confirm(f"Create {path} with {size}?", text)
         return text, "create", None
@@ -83,7 +83,7 @@ async def confirm_move(ctx: Ctx, source: Place, destination: Place) -> str:
     """Return the etag of the entry to move, if the user agrees."""
     status = await _require_status(ctx, source)
     require_free(await _find_status(ctx, destination), destination.path, source)
-    await to_thread.run_sync(require_no_other_form, ctx.state.rooted, destination, source)
+    await to_thread.run_sync(require_new_name, ctx.state.rooted, destination, source)
     await ctx.confirm(f"Move {_describe(ctx, source, status)} to {_quoted_path(ctx, destination)}?", etag_of(status))
     return etag_of(status)
 
@@ -93,7 +93,7 @@ async def confirm_copy(ctx: Ctx, source: Place, destination: Place) -> str:
     # The source is only read, so it need not be writable.
     status = await to_thread.run_sync(ctx.state.rooted.stat, source, False)
     require_free(await _find_status(ctx, destination), destination.path, source)
-    await to_thread.run_sync(require_no_other_form, ctx.state.rooted, destination)
+    await to_thread.run_sync(require_new_name, ctx.state.rooted, destination)
     await ctx.confirm(f"Copy {_describe(ctx, source, status)} to {_quoted_path(ctx, destination)}?", etag_of(status))
     return etag_of(status)
 

@@ -76,7 +76,7 @@ NO_PATHS = [
     ("a" * (MAX_PATH + 1), f"bad_path: {'a' * 80}...: the path is too long"),
     ("a\0", "bad_path: a\\x00: the path contains a NUL character"),
     ("a\ud800", f"bad_path: a\\ud800: {IMPOSSIBLE}"),
-    ("file://host/a", "bad_path: file://host/a: the URI names another host"),
+    ("file://host/a", "bad_path: file://host/a: the URI names another host. Write file:///path, or pass the path."),
     ("file:a", "bad_path: file:a: the URI has no absolute path. Write file:///path."),
     ("file:///a?b", "bad_path: file:///a?b: the URI has a query or fragment. Write ? as %3F and # as %23 in names."),
     (
@@ -170,7 +170,10 @@ UNCHANGED = [
     (taking_paths(copy, "file", "dir"), f"already_exists: dir: {PARENT}"),
     (taking_paths(copy, "no", "new"), f"not_found: no: {MISSING}"),
     (taking_paths(copy, "file", "twin"), f"already_exists: twin: {TAKEN}"),
-    (taking_paths(copy, "dir", "dir/new"), "bad_path: dir: is a directory that would contain its own copy"),
+    *(
+        (taking_paths(act, "dir", "dir/new"), "bad_path: dir: is a directory that would contain itself")
+        for act in (copy, move)
+    ),
     (taking_paths(copy, "pipe", "new"), "special_file: pipe: pipe is neither a file, nor a directory, nor a link"),
 ]
 

@@ -130,6 +130,10 @@ def test_file_headers_of_codex_are_read() -> None:
     )
     [both] = read_patch("*** Update File: a.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-a\n+b\n")
     assert (both.path, len(both.edits)) == ("a.py", 1)
+    # The first hunk needs no header, and a file may have several ones.
+    patch = "*** Update File: f\n a\n+b\n*** Update File: g\n-x\n*** Update File: f\n@@\n-c\n+d\n"
+    assert [(file.path, len(file.edits)) for file in read_patch(patch)] == [("f", 2), ("g", 1)]
+    assert apply_edits("a\nc\n", read_patch(patch)[0].edits).after == "a\nb\nd\n"
 
 
 @pytest.mark.parametrize("indent", ["    ", "  "])

@@ -84,3 +84,28 @@ def test_no_second_name_is_created_whose_accents_are_only_composed_otherwise(fil
     move(files, at(decomposed), at(composed))
     assert write_file(files, at(composed), "new").created is False
     assert write_file(files, at("caf\u00ea"), "new").created
+
+
+@pytest.mark.parametrize("name", ["new\n", " new", "new ", "a\tb", "\u00a0new", "new\x7f", '"a b"', "`new`", "a\\b"])
+def test_no_name_is_created_that_comes_from_a_path_in_another_notation(files, root, at, name):
+    (root / "other").write_text("other")
+    for act in (
+        lambda: write_file(files, at(name), "new"),
+        lambda: create_directory(files, at(f"{name}/inner")),
+        lambda: move(files, at("other"), at(name)),
+        lambda: copy(files, at("other"), at(name)),
+    ):
+        with pytest.raises(FilesError, match="the new name has a backslash") as caught:
+            act()
+        assert caught.value.code == "bad_path"
+    assert os.listdir(root) == ["other"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
+def test_an_existing_name_with_white_space_at_its_end_can_be_written_and_moved(files, root, at):
+    (root / "Icon\r").write_text("old")
+    (root / "folder").mkdir()
+    assert not write_file(files, at("Icon\r"), "new").created
+    move(files, at("Icon\r"), at("folder/Icon\r"))
+    move(files, at("folder/Icon\r"), at("Icon"))
+    assert (root / "Icon").read_text() == "new"

@@ -94,6 +94,7 @@ TOLERATED = {
     "no line is left": ("def f():\n    x = 1\n    y\n", "x = 1\n", "", "    x = 1\n", ""),
     "half of it": ("def f():\n  x = 1\n\n", " x = 1\n\n", " x = 1\n y = 2\n\n", "x = 1\n", "x = 1\n  y = 2\n"),
     "whitespace at the ends of lines": ("a \nb\nc\n", "a\nb\n", "a\nB\n", "b\n", "B\n"),
+    "an empty line behind the end": ("a\n  b\n", "b\n\n", "c\n", "b", "c"),
     "line ends that differ": ("\ta\r\n\tb\n\tc\r\n", "  a\n  b\n  c\n", "  a\n  b\n  d\n", "c\r\n", "d\r\n"),
 }
 
@@ -140,6 +141,7 @@ HINTS = {
     "a word": (CLASS, "\tdef g(self):\n\t\treturn 3\n", "lines 5-6: line 6 is 'return 2', not 'return 3'."),
     "a line more": (CLASS, "\tdef g(self):\n\t\tx = 1\n\t\treturn 2\n", "lines 5-7: 'x = 1' is missing."),
     "a line less": ("one\ntwo\nthree\nfour\nfive\n", "two\nfour\nfive\n", "lines 3-5: line 3 is 'three', not 'two'."),
+    "an empty line less": ("one\n\ntwo\n", "one\ntwo\n", "lines 1-2: line 2 is '', not 'two'."),
     "far down": (
         "x = 1\n" * 9_000 + "alpha = beta\n",
         "alpha = bet\n",

@@ -75,6 +75,8 @@ async def test_an_error_about_a_missing_parent_names_create_directory_if_offered
     assert text == f"{reason}. Create it with create_directory first."
     text = await call_text("write_file", settings=writing, path="folder/file", content="")
     assert text == f"{reason.replace('no/', 'folder/')}. Create it with create_directory first."
+    text = await call_text("write_file", settings=writing, path=f"{root.name}/file", content="")
+    assert text.endswith(f"Did you mean {root.as_uri()}/file? Create it with create_directory first.")
     withheld = {**writing, "disable_tool": ["create_directory"]}
     assert await call_text("write_file", settings=withheld, path="no/file", content="") == reason
 
@@ -86,12 +88,13 @@ async def test_errors_name_the_tool_for_directories_and_binary_files(root, call_
     assert "Use read_media_file for binary files." in await call_text("read_text_file", path="bytes")
 
 
-async def test_a_path_with_backslashes_or_escapes_is_answered_with_the_existing_one(root, call_text):
+async def test_a_path_in_another_notation_is_answered_with_the_existing_one(root, call_text):
     (root / "a b").mkdir()
     (root / "a b" / "c.txt").touch()
     (root / ".env").touch()
     text = "Did you mean " + (root / "a b" / "c.txt").as_uri() + "?"
-    for path in ("a b\\c.txt", "a%20b/c.txt"):
+    absolute = f"{root}/a b/c.txt"
+    for path in ("a b\\c.txt", "a%20b/c.txt", f"'{absolute}'", absolute[1:], f"{root.name}/a b/c.txt"):
         assert (await call_text("read_text_file", path=path)).endswith(text)
     assert "Did you mean" not in await call_text("read_text_file", path="%2eenv")
 
