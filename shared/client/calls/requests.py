@@ -77,26 +77,21 @@ class Requests:
         """Return the result of a tool call. If the call becomes a task, wait for its end."""
         on_notification = None if reports is None else reports.on_notification
         connection = await self._link.current(timeout_seconds)
-        if connection.session.stateless or not self._can_request_task or self._task_support.find(call) != "required":
-            result, state = await self.begin_call(call, timeout_seconds, None, on_notification)
-            if reports is not None and on_task is None and connection.session.stateless:
-                on_task = reports.on_task
-            return (
-                result
-                if state is None
-                else await follow(state.id, self.task_channel(timeout_seconds, on_task), state)
-            )
+        is_stateless = connection.session.stateless
         with ExitStack() as stack:
-            if on_notification is not None:
-                # The answer to the call is only its task, after which progress notifications still arrive.
-                token = stack.enter_context(connection.listen_for_progress(on_notification))
-                call = {**call, "_meta": {**call.get("_meta", {}), "progressToken": token}}
-            result, state = await self.begin_call(call, timeout_seconds, {})
-            return (
-                result
-                if state is None
-                else await follow(state.id, self.task_channel(timeout_seconds, on_task), state)
-            )
+            if is_stateless or not self._can_request_task or self._task_support.find(call) != "required":
+                result, state = await self.begin_call(call, timeout_seconds, None, on_notification)
+                if reports is not None and on_task is None and is_stateless:
+                    on_task = reports.on_task
+            else:
+                if on_notification is not None:
+                    # The answer to the call is only its task, after which progress notifications still arrive.
+                    token = stack.enter_context(connection.listen_for_progress(on_notification))
+                    call = {**call, "_meta": {**call.get("_meta", {}), "progressToken": token}}
+                result, state = await self.begin_call(call, timeout_seconds, {})
+            if state is None:
+                return result
+            return await follow(state.id, self.task_channel(timeout_seconds, on_task), state)
 
     async def begin_call(
         self,
