@@ -235,7 +235,7 @@ async def connect_websocket(
 
     options = _allow_for_login(_set_cache_key(options, url), auth)
     start = partial(open_websocket, url, fixed_headers(token, headers), auth, options.dialect)
-    async with start() as transport, _client(transport, options, start) as client:
+    async with _start_client(start, options) as client:
         yield client
 
 
