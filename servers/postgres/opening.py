@@ -47,7 +47,7 @@ async def open_databases(
             unknown &= missing
             for parameter in target.unused:
                 log.warning(
-                    "%s: %s in its URL is a setting for the connection pools of other programs, and has no effect",
+                    "%s: %s in its URL is a setting for other programs, and has no effect",
                     target.name,
                     parameter,
                 )

@@ -35,12 +35,20 @@ _TIME_PARAMETERS = ("statement_timeout", "lock_timeout")
 _SSL_MODES = frozenset({"disable", "allow", "prefer", "require", "verify-ca", "verify-full"})
 _SSL_OFF = frozenset({"false", "0"})
 """The values of the parameter `ssl` that name a mode of libpq, and those that turn TLS off."""
+_SSL_UNVERIFIED = "no-verify"
+"""The name that node-postgres has for libpq's mode `require`, which verifies no certificate."""
 _UNUSED = {
     *("connection_limit", "pool_timeout", "socket_timeout", "statement_cache_size"),  # Prisma
     *("prepared_statement_cache_size", "pool_size", "max_overflow"),  # SQLAlchemy
     *("prepareThreshold", "preparedStatementCacheQueries"),  # JDBC
+    *("serverVersion", "charset"),  # Doctrine
+    *("supa", "workaround"),  # Supabase at Vercel
+    "uselibpqcompat",  # node-postgres
+    *("pool", "prepared_statements"),  # Rails
+    *("pool_max_conns", "pool_min_conns"),  # pgx
+    "binary_parameters",  # lib/pq
 }
-"""Parameters that other clients use for their own pools and caches."""
+"""Parameters for other clients themselves, such as those of their pools and caches."""
 
 
 class Target(NamedTuple):
@@ -54,7 +62,7 @@ class Target(NamedTuple):
     is_shared: bool = False
     """True if a pooler gives connections to other clients between transactions."""
     unused: tuple[str, ...] = ()
-    """Parameters of the URL that other clients use for their own pools."""
+    """Parameters of the URL that only other clients use."""
 
     def __repr__(self) -> str:
         return f"Target(name={self.name!r}, writable={self.writable})"
@@ -156,7 +164,9 @@ def _split_parameters(url: str, label: str) -> tuple[str, dict[str, str]]:
     libpq_parts: list[str] = []
     for part in filter(None, query.split("&")):
         key, _, text = part.partition("=")
-        if key == "ssl" and text in _SSL_MODES:
+        if key in ("ssl", "sslmode") and text == _SSL_UNVERIFIED:
+            libpq_parts.append("sslmode=require")
+        elif key == "ssl" and text in _SSL_MODES:
             # asyncpg's name for libpq's sslmode.
             libpq_parts.append(f"sslmode={text}")
         elif key == "ssl" and text in _SSL_OFF:

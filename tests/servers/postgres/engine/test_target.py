@@ -77,10 +77,10 @@ def test_url_prefixes_of_other_programs_are_accepted(given: str) -> None:
 
 
 def test_url_parameters_of_other_programs_are_applied() -> None:
-    query = "schema=sales&pgbouncer=true&statement_timeout=100&connection_limit=1&sslmode=require&lock_timeout=2s"
+    query = "schema=sales&pgbouncer=true&statement_timeout=100&serverVersion=16&sslmode=require&lock_timeout=2s"
     target = parse_target(f"postgresql://u@h/shop?{query}", False)
     assert target.settings == {"search_path": "sales", "statement_timeout": "100", "lock_timeout": "2000"}
-    assert (target.is_shared, target.unused, target.conninfo["sslmode"]) == (True, ("connection_limit",), "require")
+    assert (target.is_shared, target.unused, target.conninfo["sslmode"]) == (True, ("serverVersion",), "require")
 
 
 def test_blanks_between_schemas_are_removed() -> None:
@@ -122,9 +122,18 @@ def test_a_url_of_another_database_system_is_refused_by_name() -> None:
         assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("written", "mode"), [("true", "require"), ("false", "disable"), ("0", "disable")])
-def test_ssl_accepts_the_values_of_other_clients(written: str, mode: str) -> None:
-    assert parse_target(f"postgresql://h/shop?ssl={written}", False).conninfo["sslmode"] == mode
+@pytest.mark.parametrize(
+    ("written", "mode"),
+    [
+        ("ssl=true", "require"),
+        ("ssl=false", "disable"),
+        ("ssl=0", "disable"),
+        ("ssl=no-verify", "require"),
+        ("sslmode=no-verify", "require"),
+    ],
+)
+def test_tls_has_the_values_of_other_clients(written: str, mode: str) -> None:
+    assert parse_target(f"postgresql://h/shop?{written}", False).conninfo["sslmode"] == mode
 
 
 def test_libpq_keyword_strings_are_parsed() -> None:
