@@ -7,6 +7,7 @@ PostgreSQL does (section 4.1 of the manual) with `standard_conforming_strings` o
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from servers.common.sql.errors import SqlError
@@ -26,6 +27,8 @@ _KNOWN_WORDS = _READING_WORDS | frozenset(
 _WRITING_WORDS = _KNOWN_WORDS - _READING_WORDS - {"CLUSTER", "DO", "SET", "VACUUM"}
 """The first words of statements that a tool that changes the database may run."""
 _CHANGE_WORDS = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
+_WORDS_AFTER = {"INSERT": "INTO", "DELETE": "FROM", "MERGE": "INTO"}
+"""The second words of statements that change rows."""
 _MAIN_WORDS = CURSOR_WORDS - {"WITH"}
 _EXPLAINABLE = CURSOR_WORDS | _CHANGE_WORDS | {"CREATE", "DECLARE", "EXECUTE", "REFRESH"}
 _MAX_LENGTH = 1_000_000
@@ -51,6 +54,7 @@ _TOKEN = re.compile(
     |(?P<symbol>\(++|[)\[\]{},=<>*+%^~!@\#&|?]++|.)""",
     re.VERBOSE | re.DOTALL | re.ASCII,
 )
+_OPERAND_END = re.compile(r"""[\w)\]"']""")
 _COMMENT_MARK = re.compile(r"/\*|\*/")
 # A string continues after white space that contains a line ending. The rest has escapes if the beginning has.
 _CONTINUATION = re.compile(
@@ -126,10 +130,10 @@ class Statement:
         """Return the keyword in a query that changes rows or creates a table (INTO); None if the query only reads."""
         for before, token, after in zip(self.tokens, self.tokens[1:], self.tokens[2:], strict=False):
             word = self.text(token).upper() if token.kind == "word" else ""
-            # INTO is a name only after AS or a dot. The other words are never names between a parenthesis and a word.
+            # INTO is a name only after AS or a dot.
             if word == "INTO" and self.text(before).upper() not in ("AS", "."):
                 return word
-            if word in _CHANGE_WORDS and self.sql[before.end - 1] == "(" and after.kind in ("word", "quoted"):
+            if self.sql[before.end - 1] == "(" and self._begins_change(word, after):
                 return word
         # The main statement, for example after WITH, begins with the first of these words outside parentheses.
         depth = 0
@@ -139,11 +143,23 @@ class Statement:
                 depth += text.count("(") - text.count(")")
             elif depth or token.kind != "word" or self.text(after).upper() == "AS":
                 continue
-            elif text in _CHANGE_WORDS and after.kind in ("word", "quoted"):
+            elif self._begins_change(text, after):
                 return text
             elif text in _MAIN_WORDS:
                 return None
         return None
+
+    def _begins_change(self, word: str, after: Token) -> bool:
+        """Return True if a statement that changes rows begins with the `word`, in capitals, before the token `after`.
+        Otherwise the word is a name, such as that of a column `update`."""
+        if word == "UPDATE":
+            return after.kind in ("word", "quoted") and self._has_set
+        return self.text(after).upper() == _WORDS_AFTER.get(word)
+
+    @cached_property
+    def _has_set(self) -> bool:
+        """True if SET occurs in it, as in every UPDATE."""
+        return any(token.kind == "word" and self.text(token).upper() == "SET" for token in self.tokens)
 
 
 def check_reads(sql: str) -> Statement:
@@ -265,12 +281,17 @@ def bind_named(sql: str, values: Mapping[str, Any]) -> tuple[str, list[Any]]:
 
 def _tokenize(sql: str) -> Iterator[Token]:
     """Yield the tokens, without white space and comments. Raises SqlError `bad_statement` if one is unterminated."""
-    position = 0
+    position = brackets = 0
     while position < len(sql):
         match = _TOKEN.match(sql, position)
         if match is None or match.lastgroup is None:
             return
         kind, end = match.lastgroup, match.end()
+        if kind == "symbol":
+            brackets += match[0].count("[") - match[0].count("]")
+        elif kind == "named" and brackets > 0 and _OPERAND_END.match(sql, position - 1):
+            # The colon of an array slice, as in list[1:size].
+            kind, end = "symbol", position + 1
         if kind == "comment":
             end = _end_comment(sql, end)
         elif kind == "string":

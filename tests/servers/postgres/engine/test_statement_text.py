@@ -35,6 +35,7 @@ READS = [
     "WITH http_log(n) AS (VALUES (1)) TABLE http_log",
     "WITH update AS (SELECT 1), delete(n) AS (SELECT 2) SELECT max(n) delete FROM update, delete",
     "SELECT max(update), (delete) FROM (SELECT 1 AS update, 2 AS delete) AS a",
+    "SELECT * FROM rights WHERE (update AND insert) OR (delete IS NULL)",
 ]
 REFUSED = [
     "INSERT INTO t VALUES (1)",
@@ -101,6 +102,12 @@ def test_named_parameters_become_numbered() -> None:
     sql = "SELECT :a, ':b', b::text, :a, :c_1 -- :d"
     assert find_parameters(sql) == [":a", ":c_1"]
     assert bind_named(sql, {"c_1": 2, "a": 1}) == ("SELECT $1, ':b', b::text, $1, $2 -- :d", [1, 2])
+
+
+def test_the_colon_of_an_array_slice_begins_no_parameter() -> None:
+    sql = 'SELECT a[1:size], a[low:f(2)][(1):"b"], a[:n], ARRAY[1,:m] WHERE :o'
+    assert find_parameters(sql) == [":n", ":m", ":o"]
+    assert bind_named("SELECT a[1:size], :n", {"n": 1}) == ("SELECT a[1:size], $1", [1])
 
 
 def test_find_name_returns_the_name_at_a_position() -> None:
