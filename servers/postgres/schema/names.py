@@ -34,13 +34,14 @@ _MAX_LINE_LENGTH = 1_000
 _MAX_LENGTH = 200
 """Maximum length of a table name from a client, in characters."""
 
+# With the collation of `relname`, which is C, `lower` would change only its ASCII letters.
 _CANDIDATES = """
     SELECT c.oid::pg_catalog.regclass::pg_catalog.text, c.oid, n.nspname::pg_catalog.text,
         c.relname::pg_catalog.text, pg_catalog.pg_table_is_visible(c.oid)
     FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
     WHERE c.relkind = ANY ('{r,p,v,m,f}'::pg_catalog."char"[]) AND n.nspname !~ '^pg_(toast|temp)'
         AND pg_catalog.has_schema_privilege(n.oid, 'USAGE')
-        AND pg_catalog.lower(c.relname) = ANY (
+        AND pg_catalog.lower(c.relname COLLATE pg_catalog."default") = ANY (
             ARRAY(SELECT pg_catalog.lower(w) FROM pg_catalog.unnest($1::pg_catalog.text[]) AS w))"""
 _TABLE_NAMES = f"""
     SELECT c.oid::pg_catalog.regclass::pg_catalog.text FROM pg_catalog.pg_class AS c

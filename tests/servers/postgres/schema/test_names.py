@@ -51,6 +51,12 @@ async def test_a_table_is_found_by_any_valid_spelling(sample: Database) -> None:
         assert [(wanted, (await find_relation(ask, wanted)).name) for wanted, _ in NAMES] == NAMES
 
 
+async def test_a_table_may_have_capitals_outside_of_ascii(workshop: Database) -> None:
+    workshop.run('CREATE TABLE "Über" ()', user="owner")
+    async with asking(workshop.owner) as ask:
+        assert (await find_relation(ask, "Über")).name == (await find_relation(ask, '"Über"')).name == '"Über"'
+
+
 async def test_a_table_name_may_include_its_database(sample: Database) -> None:
     async with asking(sample.reader) as ask:
         assert (await find_relation(ask, f"{sample.name}.warehouse.stock")).name == "warehouse.stock"
