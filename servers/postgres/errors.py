@@ -29,6 +29,7 @@ _PARAMETERS = "Parameters are written $1, $2 and so on, or :name if they are giv
 # suggestion of the error. If the reason is empty, PostgreSQL's own message is quoted.
 _BY_STATE: dict[str, tuple[str, str, str]] = {
     "08": ("unavailable", "the connection to the database broke", _TRY_AGAIN),
+    "08001": ("unavailable", "a foreign server that the statement reads can't be reached", _TRY_AGAIN),
     "08P01": ("bad_parameters", "", "Pass one value for each of $1, $2 and so on."),
     "0A": ("bad_statement", "", ""),
     "22": ("bad_value", "", ""),
@@ -69,6 +70,7 @@ _BY_STATE: dict[str, tuple[str, str, str]] = {
     "57P": ("unavailable", "the database is shutting down or starting up", _TRY_AGAIN),
     "57P05": ("unavailable", "the database ended a connection that was idle for too long", _TRY_AGAIN),
     "58": ("io_error", "the database could not read or write a file", ""),
+    "HV00N": ("unavailable", "a foreign server that the statement reads can't be reached", _TRY_AGAIN),
     "XX001": ("corrupt", "a table of the database is damaged", "The operator can restore a backup."),
     "XX002": ("corrupt", "an index in the database is damaged", "The operator can rebuild it with REINDEX."),
     "XX": ("bad_statement", "", ""),

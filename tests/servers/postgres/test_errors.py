@@ -10,6 +10,7 @@ from tests.postgres_server import PostgresServer
 from tests.servers.postgres.engines import LIMITS, soon
 
 CODES = {
+    "08001": "unavailable",
     "08006": "unavailable",
     "08P01": "bad_parameters",
     "0A000": "bad_statement",
@@ -36,6 +37,7 @@ CODES = {
     "57P01": "unavailable",
     "57P03": "unavailable",
     "58030": "io_error",
+    "HV00N": "unavailable",
     "P0001": "bad_statement",
     "XX000": "bad_statement",
     "XX001": "corrupt",
