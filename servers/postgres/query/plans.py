@@ -91,14 +91,14 @@ async def _explain(session: Session, sql: str, parameters: Sequence[Cell], *, an
     if parameters or _PLACEHOLDER.search(sql) is None:
         result = await session.run(sql, parameters, prefix=command)
     else:
-        result = await _explain_generically(session, sql, command)
+        result = await _explain_generically(session, sql, command, runs=analyze)
     ((text,),) = result.rows
     (root,) = json.loads(text or b"[{}]")
     return dict(root)
 
 
-async def _explain_generically(session: Session, sql: str, command: str) -> Any:
-    """Explain a statement without values for its parameters."""
+async def _explain_generically(session: Session, sql: str, command: str, *, runs: bool) -> Any:
+    """Explain a statement without values for its parameters. Raises SqlError if it has any and `command` runs it."""
     await session.run(sql, (), prefix=f"PREPARE {_STATEMENT_NAME} AS ")
     try:
         await session.ask(f"SAVEPOINT {_STATEMENT_NAME}")
@@ -107,6 +107,9 @@ async def _explain_generically(session: Session, sql: str, command: str) -> Any:
             "WHERE p.name = $1",
             _STATEMENT_NAME,
         )
+        if runs and count:
+            advice = "Pass one value for each of $1, $2 and so on, or omit analyze."
+            raise SqlError("bad_parameters", "the values of the parameters are missing, so it can't be run", advice)
         # EXPLAIN (GENERIC_PLAN) exists only since PostgreSQL 16, and this server supports 13 as well.
         await session.ask("SELECT pg_catalog.set_config('plan_cache_mode', 'force_generic_plan', true)")
         values = f"({', '.join(['NULL'] * count)})" if count else ""

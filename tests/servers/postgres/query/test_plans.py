@@ -77,6 +77,25 @@ async def test_explain_accepts_a_missing_parameter(big: Database) -> None:
     assert "filter (big.a = $1)" in left_out["steps"][0]["detail"]
 
 
+async def test_a_cursor_has_the_plan_that_explain_shows(big: Database) -> None:
+    big.run("""
+        CREATE TABLE shuffled AS SELECT md5(n::text) AS n, n AS m FROM generate_series(1, 20000) AS n;
+        CREATE INDEX ON shuffled (n); ANALYZE shuffled; GRANT SELECT ON shuffled TO reader""")
+    query = "SELECT * FROM shuffled ORDER BY n"
+    async with looking(big.reader) as session:
+        await session.ask("SET LOCAL random_page_cost = 20")
+        explained = await session.ask(f"EXPLAIN {query}")
+        assert await session.ask(f"EXPLAIN DECLARE rows CURSOR FOR {query}") == explained
+        await session.ask("SET LOCAL cursor_tuple_fraction = 0.1")
+        assert await session.ask(f"EXPLAIN DECLARE rows CURSOR FOR {query}") != explained
+
+
+async def test_analyze_needs_the_values_of_parameters(big: Database) -> None:
+    with pytest.raises(SqlError, match="the values of the parameters are missing"):
+        await plan(big, "SELECT * FROM big WHERE a = $1", analyze=True)
+    assert (await plan(big, "SELECT count(*) FROM big WHERE v = '$1'", analyze=True))["ran"]
+
+
 async def test_explain_without_values_leaves_no_prepared_statement(big: Database) -> None:
     async with looking(big.reader) as session:
         for _ in range(2):
