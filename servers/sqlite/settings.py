@@ -25,7 +25,7 @@ _MAX_ATTACHED = 10
 _RESERVED_NAMES = {"main", "temp"}
 """Names of schemas of SQLite itself."""
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-_SCHEME = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]{0,30})://|(?P<file>file):", re.IGNORECASE)
+_SCHEME = re.compile(r"(?P<url>[a-z][a-z0-9+.-]{0,30})://|(?:jdbc:)?(?P<plain>file|sqlite3?):", re.IGNORECASE)
 
 
 def _check_hidden(names: list[str]) -> list[str]:
@@ -170,7 +170,7 @@ def read_location(location: str) -> str:
     match = _SCHEME.match(text)
     if match is None:
         return location
-    scheme = (match["scheme"] or match["file"]).lower().partition("+")[0]
+    scheme = (match["url"] or match["plain"]).lower().partition("+")[0]
     if scheme in ("postgres", "postgresql"):
         raise ValueError("a PostgreSQL URL is for the PostgreSQL server: mcp-bundle-postgres")
     if scheme not in ("file", "sqlite", "sqlite3"):
@@ -180,5 +180,5 @@ def read_location(location: str) -> str:
         name = query.partition("=")[0][:40]
         raise ValueError(f"a URL has no parameter {name!r} here; a permission is written as --db NAME=PATH:ro")
     # file:///shop.db has an empty host before its path.
-    path = unquote(url_path.removeprefix("/") if scheme != "file" else url_path)
+    path = unquote(url_path.removeprefix("/") if match["url"] and scheme != "file" else url_path)
     return MEMORY if path in ("", MEMORY) and scheme != "file" else path

@@ -152,6 +152,10 @@ def test_narrowed_settings_can_be_narrowed_further(databases: Settings) -> None:
         ("sqlite:///:memory:", ":memory:"),
         ("file:shop.db", "shop.db"),
         ("file:///data/shop.db", "/data/shop.db"),
+        ("sqlite:/data/shop.db", "/data/shop.db"),
+        ("sqlite3:shop.db", "shop.db"),
+        ("jdbc:sqlite:shop.db", "shop.db"),
+        ("sqlite::memory:", ":memory:"),
     ],
 )
 def test_a_sqlite_url_is_read_as_a_path(given: str, path: str) -> None:
