@@ -20,7 +20,7 @@ from servers.common.sql.schema.script import join_statements
 from servers.common.sql.texts import NEEDS_QUOTES, fence, find_nearest, format_name
 from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
 from servers.sqlite.engine.hiding import HiddenSchema
-from servers.sqlite.engine.policy import CLOSED_FUNCTIONS
+from servers.sqlite.engine.policy import CLOSED_FUNCTIONS, find_module
 from servers.sqlite.engine.sql import quote
 
 _SERVER_QUERY_END = f"-- {os.urandom(16).hex()}"
@@ -60,7 +60,6 @@ _SHADOWS = {
         ),
     ),
 }
-_MODULE = re.compile(r"\sUSING\s+\W?(\w+)", re.IGNORECASE)
 _IDENTIFIER = re.compile(
     r"""(?:"?main"?\s*\.\s*)?("(?:[^"]|"")+"|`(?:[^`]|``)+`|\[[^\]]+\]|[^"`\[.]+)""", re.IGNORECASE | re.DOTALL
 )
@@ -156,8 +155,8 @@ def list_all_entries(connection: sqlite3.Connection) -> list[Entry]:
         SELECT name, CASE WHEN type = 'view' THEN 'view' WHEN rootpage = 0 THEN 'virtual' ELSE 'table' END, sql
         FROM sqlite_schema WHERE type IN ('table', 'view')"""
     entries = sorted(Entry(name, kind, sql or "") for name, kind, sql in fetch_schema_rows(connection, query))
-    modules = [(entry.name, _MODULE.search(entry.sql)) for entry in entries if entry.kind == "virtual"]
-    shadows = {f"{name}_{part}" for name, module in modules if module for part in _SHADOWS.get(module[1].lower(), ())}
+    virtual = [entry for entry in entries if entry.kind == "virtual"]
+    shadows = {f"{entry.name}_{part}" for entry in virtual for part in _SHADOWS.get(find_module(entry.sql), ())}
     entries = [
         entry._replace(kind="shadow") if entry.name in shadows and entry.kind == "table" else entry
         for entry in entries

@@ -88,9 +88,11 @@ _READING_PRAGMAS = frozenset(
 # When an R-tree is first read, it compiles statements that change its shadow tables, so these must be allowed. In a
 # file opened for reading, SQLite runs no such statement, not even one from a client.
 _RTREE_SUFFIXES = ("_node", "_rowid", "_parent")
-# The stored statement of a virtual table begins like this.
-_NAME = r"""(?:"(?:[^"]|"")*"|'(?:[^']|'')*'|`(?:[^`]|``)*`|\[[^\]]*\]|\w+)"""
-_VIRTUAL_TABLE = re.compile(rf"""CREATE VIRTUAL TABLE\s+{_NAME}\s+USING\s+["'`\[]?(\w+)""", re.IGNORECASE)
+# The stored statement of a virtual table begins like this. Every repetition is possessive, so that no part of a name
+# or a comment can be taken for USING.
+_NAME = r"""(?:"(?:[^"]|"")*+"|'(?:[^']|'')*+'|`(?:[^`]|``)*+`|\[[^\]]*+\]|[\w$]++)"""
+_BLANK = r"(?:\s++|--[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+"
+_VIRTUAL_TABLE = re.compile(rf"""CREATE VIRTUAL TABLE\s+{_NAME}{_BLANK}USING{_BLANK}["'`\[]?(\w+)""", re.IGNORECASE)
 ALLOW_CHANGES = "The operator can allow changes with --allow-write, or --db NAME=PATH:rw."
 _REASONS = {
     sqlite3.SQLITE_ATTACH: "it opens or writes another file (ATTACH, VACUUM)",
@@ -294,11 +296,13 @@ def find_closed_modules(
     tables = {str(name).lower() for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
     closed = {name for name in modules - allowed_modules - tables if not name.startswith("pragma_")}
     virtual = _select_entries(connection, "name, sql", "type = 'table' AND rootpage = 0", schemas)
-    return closed | {
-        str(name).lower()
-        for name, sql in virtual
-        if (match := _VIRTUAL_TABLE.match(str(sql))) is None or match[1].lower() not in allowed_modules
-    }
+    return closed | {str(name).lower() for name, sql in virtual if find_module(str(sql)) not in allowed_modules}
+
+
+def find_module(sql: str) -> str:
+    """Return the module of a virtual table in lowercase, given its stored statement; empty if there is none."""
+    match = _VIRTUAL_TABLE.match(sql)
+    return "" if match is None else match[1].lower()
 
 
 def find_virtual_tables(connection: sqlite3.Connection) -> set[str]:

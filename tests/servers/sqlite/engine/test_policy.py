@@ -9,7 +9,7 @@ import pytest
 
 from servers.sqlite.engine.deadline import Limits
 from servers.sqlite.engine.opening import Mode, OpenOptions, open_database
-from servers.sqlite.engine.policy import Policy
+from servers.sqlite.engine.policy import Policy, find_module
 from tests.servers.sqlite.attacks import CHANGES, EXTRA, NEVER, READS
 from tests.servers.sqlite.schemas import made
 
@@ -93,6 +93,21 @@ def test_virtual_table_modules_are_matched_case_insensitively(capitals_database:
             assert policy.refusal == "it reads a virtual table that is not allowed"
     with opened(capitals_database, "ro") as (connection, _):
         assert connection.execute("SELECT * FROM words").fetchall() == []
+
+
+@pytest.mark.parametrize(
+    ("rest", "module"),
+    [
+        ('"a ""b"USING fts5(x)', "fts5"),
+        ("[a b] using[FTS4](x)", "fts4"),
+        ("a -- USING csv\n  USING /* csv */ 'fts5'(x)", "fts5"),
+        ("a /* USING fts5 */ USING csv /**/ USING fts5", "csv"),
+        ('"a"" USING fts5("USING/***/csv', "csv"),
+        ("a /* USING fts5", ""),
+    ],
+)
+def test_the_module_of_a_virtual_table_is_found(rest: str, module: str) -> None:
+    assert find_module(f"CREATE VIRTUAL TABLE {rest}") == module
 
 
 def test_uninterruptible_functions_are_matched_case_insensitively(capitals_database: Path) -> None:
