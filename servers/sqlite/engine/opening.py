@@ -4,8 +4,8 @@ import os
 import sqlite3
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
+from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import cache, partial
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
@@ -207,7 +207,11 @@ def _open_guarded(options: OpenOptions) -> GuardedConnection:
             connection.setconfig(_DEFENSIVE, True)
         # As SQLite advises for untrusted files (https://sqlite.org/security.html): views and triggers can only call
         # functions that are known to be harmless, and damaged pages are detected when they are read.
-        for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "temp_store = MEMORY", "foreign_keys = ON"):
+        trusted = "ON" if _refuses_full_text() and not options.connection_options.extensions else "OFF"
+        for pragma in (
+            *(f"trusted_schema = {trusted}", "cell_size_check = ON"),
+            *("temp_store = MEMORY", "foreign_keys = ON"),
+        ):
             connection.execute(f"PRAGMA {pragma}")
         modules = load_extensions(connection, options.connection_options.extensions)
         hidden = hide(connection, names) if (names := options.connection_options.hidden) else None
@@ -236,6 +240,21 @@ def _open_guarded(options: OpenOptions) -> GuardedConnection:
             connection.policy.allow_modules(modules)
         connection.set_authorizer(connection.policy)
     return connection
+
+
+@cache
+def _refuses_full_text() -> bool:
+    """Return True if this SQLite lets no trigger or view use full-text tables while `trusted_schema` is off, as
+    before version 3.44. A table with a full-text index could not be changed then, since triggers update the index."""
+    with closing(sqlite3.connect(":memory:")) as connection, suppress(sqlite3.OperationalError):
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("CREATE VIRTUAL TABLE texts USING fts5(body)")
+        connection.execute("CREATE VIEW seen AS SELECT body FROM texts")
+        try:
+            connection.execute("SELECT body FROM seen").close()
+        except sqlite3.OperationalError:
+            return True
+    return False
 
 
 @contextmanager

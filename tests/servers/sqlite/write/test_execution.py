@@ -171,6 +171,15 @@ async def test_full_text_search_works(tmp_path: Path, db: sqlite3.Connection) ->
     assert dropped["statements"][0]["schema_changed"]
 
 
+async def test_triggers_and_views_may_use_full_text_tables(tmp_path: Path, db: sqlite3.Connection) -> None:
+    db.executescript("""
+        CREATE TRIGGER indexes AFTER INSERT ON t BEGIN INSERT INTO docs (rowid, body) VALUES (new.a, new.b); END;
+        CREATE VIEW texts AS SELECT body FROM docs;""")
+    async with opened(tmp_path / "data.db") as database:
+        data: Any = await execute(database, "INSERT INTO t VALUES (3, 'three')", "SELECT * FROM texts")
+    assert data["statements"][1]["rows"] == [("three",)]
+
+
 async def test_a_schema_can_be_changed(tmp_path: Path, db: sqlite3.Connection) -> None:
     async with opened(tmp_path / "data.db") as database:
         data: Any = await execute(
