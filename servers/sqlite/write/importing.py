@@ -26,6 +26,8 @@ _TYPES: Mapping[Kind, str] = {"integer": "INTEGER", "decimal": "REAL", "boolean"
 _KEEPS_TEXT = re.compile("(?!.*INT)(?:.*(?:CHAR|CLOB|TEXT|BLOB)|$)", re.IGNORECASE | re.DOTALL)
 """Matches declared types of columns that store text as it is, without converting it to numbers
 (https://sqlite.org/datatype3.html#determination_of_column_affinity)."""
+_CONVERTS_TEXT = re.compile("INT|REAL|FLOA|DOUB|NUM|DEC|STRING", re.IGNORECASE)
+"""Occurs in declared types of columns for numbers, which store a text like 007 as 7. STRING is one of them."""
 _TRUE = frozenset({"true", "yes", "t", "y", "on", "1"})
 
 Rows = Sequence[Sequence[str]]
@@ -75,6 +77,7 @@ def _survey(request: Import, columns: Sequence[tuple[str, str]], session: Sessio
         lambda declared, kind: (
             _KEEPS_TEXT.match(declared) is not None and _TYPES.get(kind, "TEXT") != declared.upper()
         ),
+        lambda declared: _CONVERTS_TEXT.search(declared) is not None and _KEEPS_TEXT.match(declared) is None,
         max_columns=session.connection.getlimit(sqlite3.SQLITE_LIMIT_COLUMN),
     )
     return complete(survey(request.opener, request.format_request, expected, session.deadline))

@@ -21,6 +21,7 @@ from servers.common.sql.importing.readings import (
     INTEGER_WITH_ZEROS,
     LOOSE_BOOLEAN,
     MONTH_FIRST,
+    NO_VALUE,
     NULL_MARKS,
     NUMBERS,
     NUMBERS_BY_MARK,
@@ -37,11 +38,12 @@ from servers.common.sql.importing.readings import (
 _MIXED_SHARE = 0.5
 """A text column with at least this share of number-like fields is reported as mixed."""
 _LIKE_NUMBER = re.compile(r"[ \d.,'’+()/:eE-]*\d[ \d.,'’+()/:eE-]*", re.ASCII)
+_MIXED = "mixed with text"
 _REASONS: Sequence[tuple[re.Pattern[str], str]] = (
-    (re.compile(r" *[+-]?0\d.*", re.ASCII), "leading zeros"),
+    (re.compile(r" *[+-]?0\d+(?:[.,]\d*)? *", re.ASCII), "leading zeros"),
     (re.compile(r" *\+[\d ()/.-]+", re.ASCII), "a plus sign, as in phone numbers"),
     (re.compile(r" *[+-]?\d{16,} *", re.ASCII), "more digits than a number can keep"),
-    (re.compile(r".*", re.DOTALL), "mixed with text"),
+    (re.compile(r".*", re.DOTALL), _MIXED),
 )
 _LONG_FIELD = 19
 """Minimum length of a decimal of 18 digits, in characters."""
@@ -116,9 +118,11 @@ class ColumnSurvey:
         """True if every field so far is a null mark."""
         self.null_counts: dict[str, int] = {}
         """How often each null mark occurs, except the empty field."""
+        self.text_null_count = 0
+        """How often `NO_VALUE` occurs, which is NULL in a column of text as well."""
         self.readings: Sequence[Reading] = ALL_READINGS
         self._null_marks = NULL_MARKS if nulls is None else nulls
-        self._text_nulls = frozenset({""}) if nulls is None else nulls | {""}
+        self._text_nulls = frozenset({"", NO_VALUE}) if nulls is None else nulls | {""}
         self._has_point = self._has_comma = self._has_bare_exponent = self._is_long = False
         self._has_tenth = self._has_padded = False
         self._contradiction = ""
@@ -126,6 +130,8 @@ class ColumnSurvey:
 
     def add(self, fields: Sequence[str], first_row: int) -> None:
         """Drop the readings that contradict these fields. `first_row` is the row number of the first field."""
+        if NO_VALUE in fields and NO_VALUE in self._text_nulls:
+            self.text_null_count += fields.count(NO_VALUE)
         if not self.readings:
             return
         joined = join_fields(fields)
@@ -178,20 +184,20 @@ class ColumnSurvey:
 
     def _find_contradiction(self, fields: Sequence[str], values: Sequence[str], first_row: int) -> str:
         """Return a sentence with the field that makes the column text and the reason; "" if most of the first fields
-        are text anyway."""
+        are text anyway, or all of them are something else, such as times."""
         texts = [field for field in values if not _LIKE_NUMBER.fullmatch(field)]
         if self.is_empty and len(texts) > len(values) * _MIXED_SHARE:
             return ""
         candidates = [*filter(_is_automatic, self.readings)]
-        contradicting = next(
-            (
-                value
-                for value in values
-                if not any(reading.matches([value], join_fields([value])) for reading in candidates)
-            ),
-            next(iter(texts), values[0]),
-        )
+        unreadable = [
+            value
+            for value in values
+            if not any(reading.matches([value], join_fields([value])) for reading in candidates)
+        ]
+        contradicting = [*unreadable, *texts, values[0]][0]
         reason = next(words for pattern, words in _REASONS if pattern.fullmatch(contradicting))
+        if reason == _MIXED and self.is_empty and len(unreadable) == len(values):
+            return ""
         return f"{reason}: {shorten(contradicting)!r} in row {first_row + fields.index(contradicting):,}"
 
     @property

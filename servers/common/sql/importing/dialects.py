@@ -59,6 +59,11 @@ class Dialect(NamedTuple):
 
     def read(self, lines: Iterable[str]) -> RowReader:
         """Return a reader of rows, which raises csv.Error."""
+        if self.escape:
+            # Otherwise the reader would take NULL, as MySQL writes it, for the text N.
+            delimiter = re.escape(self.delimiter)
+            no_value = re.compile(rf"(^|{delimiter})\\N(?={delimiter}|[\r\n]|$)")
+            lines = (no_value.sub(r"\1\\\\N", line) for line in lines)
         return csv.reader(
             lines,
             delimiter=self.delimiter,

@@ -72,12 +72,12 @@ def open_rows(request: Import, plan: Plan, progress: Progress) -> Iterator[Recor
             progress.check()
             progress.report(size + position(), 2 * size, f"{records.count:,} rows imported")
 
-        records = Records(rows, plan.layout, report)
+        records = Records(rows, plan.layout, report, plan.rows)
         try:
             yield records
         except ValueError:
             raise SqlError("bad_csv", _CHANGED_MEANWHILE, "Try again.") from None
-        if records.count != plan.rows:
+        if records.filled != plan.rows:
             raise SqlError("bad_csv", _CHANGED_MEANWHILE, "Try again.")
 
 

@@ -55,12 +55,14 @@ class Layout(NamedTuple):
     """What was decided about the layout, with the reasons."""
 
 
-def find_layout(rows: Rows, header: bool | int | None, table_columns: Iterable[str]) -> Layout:
+def find_layout(
+    rows: Rows, header: bool | int | None, table_columns: Iterable[str], *, is_grid: bool = False
+) -> Layout:
     """Return the position of the table in a file with these first rows, in which empty lines are rows without fields.
 
     `header` comes from the client: True or False if a row does or does not contain column names, or the line number
-    of that row. `table_columns` are the columns of the table that receives the rows. Raises SqlError if there are no
-    rows.
+    of that row. `table_columns` are the columns of the table that receives the rows. In a grid, as in a workbook,
+    each field is in a column, even if the column has no name. Raises SqlError if there are no rows.
     """
     width = _usual_width(rows)
     if width == 0:
@@ -93,6 +95,8 @@ def find_layout(rows: Rows, header: bool | int | None, table_columns: Iterable[s
     if width == len(names) + 1 and len(data) >= _MIN_ROWS and all(len(row) == width for row in data):
         names = ["", *names]
         decisions.append("each row has one more field than there are names, so the first column has no name")
+    if is_grid:
+        names = [*names, *[""] * (max(map(len, map(_trim, data)), default=0) - len(names))]
     return Layout(names, header_index + 1, len(names), has_comments, decisions)
 
 
@@ -229,18 +233,18 @@ def name_columns(layout: Layout, max_bytes: int | None = None) -> tuple[list[str
     names: list[str] = []
     changed: list[str] = []
     used: set[str] = set()
-    for number, original in enumerate(layout.names or [""] * layout.width, 1):
-        plain = original.strip() or f"c{number}"
+    for number, written in enumerate(layout.names or [""] * layout.width, 1):
+        # A second byte order mark, which would be invisible.
+        original = written.replace("\ufeff", "").strip()
+        plain = original or f"c{number}"
         name, copy = _cut(plain, max_bytes), 1
         while name.lower() in used:
             copy += 1
             name = _cut(plain, max_bytes, f"_{copy}")
         used.add(name.lower())
         names.append(name)
-        if layout.names is not None and name != original.strip():
-            changed.append(
-                f"column {number}, {original.strip()!r}: {name}" if original.strip() else f"column {number}: {name}"
-            )
+        if layout.names is not None and name != original:
+            changed.append(f"column {number}, {original!r}: {name}" if original else f"column {number}: {name}")
     return names, changed
 
 

@@ -14,10 +14,16 @@ from typing import Literal
 Kind = Literal["integer", "decimal", "date", "timestamp", "timestamptz", "boolean", "text"]
 
 SEPARATOR = "\x1f"
+NO_VALUE = "\\N"
+"""How MySQL and PostgreSQL write NULL, also among texts."""
 NULL_MARKS = frozenset(
-    "NA N/A n/a #N/A <NA> NaN nan NULL Null null None none \\N - -- . .. ?".split()  # noqa: SIM905 - it is shorter
+    (
+        *("NA", "N/A", "n/a", "<NA>", "NaN", "nan", "NULL", "Null", "null", "None", "none", NO_VALUE),
+        *("-", "--", ".", "..", "?", "#N/A", "#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!"),
+    )
 )
-"""Null marks: fields that stand for a missing value in a column whose other fields are not text."""
+"""Null marks: fields that stand for a missing value in a column whose other fields are not text, among them the
+errors of spreadsheet programs."""
 
 _LONG = re.compile(r"\d{19}")
 _UNSIGNED = r"(?:0|[1-9]\d{0,14})"

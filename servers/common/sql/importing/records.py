@@ -24,16 +24,22 @@ Rows = Sequence[Sequence[str]]
 class Records:
     """The rows of a file, to iterate over once."""
 
-    def __init__(self, rows: RowReader, layout: Layout, on_batch: Callable[[], None]) -> None:
-        """Read from `rows`, which start at the beginning of the file. `on_batch` raises if it is time to stop."""
+    def __init__(
+        self, rows: RowReader, layout: Layout, on_batch: Callable[[], None], max_rows: int | None = None
+    ) -> None:
+        """Read from `rows`, which start at the beginning of the file. `on_batch` raises if it is time to stop. Rows
+        after the first `max_rows` are only counted."""
         self._rows = rows
         self._layout = layout
         self._on_batch = on_batch
+        self._max_rows = _MAX_ROWS if max_rows is None else max_rows
         self._raw: Rows = ()
         self._lines_before = 0
         self._count_before = 0
         self.count = 0
         """Number of rows so far."""
+        self.filled = 0
+        """Number of rows up to the last one with a value. Spreadsheet programs write empty rows after it."""
         self.padded = 0
         """Number of rows that were padded."""
         self.first_padded = ""
@@ -50,8 +56,10 @@ class Records:
             self.count += len(rows)
             if self.count > _MAX_ROWS:
                 raise SqlError("too_large", f"there are more than {_MAX_ROWS:,} rows", "Import them in parts.")
+            last = next((index for index in range(len(rows), 0, -1) if width == 1 or any(rows[index - 1])), None)
+            self.filled = self.filled if last is None else self._count_before + last
             self._on_batch()
-            if rows:
+            if rows := rows[: max(self._max_rows - self._count_before, 0)]:
                 yield rows
 
     def position_of(self, index: int) -> str:

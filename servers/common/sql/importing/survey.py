@@ -7,7 +7,7 @@ from servers.common.sql.errors import SqlError
 from servers.common.sql.importing.columns import Column, ColumnSurvey, DecimalMark, find_mark, parse_types, shorten
 from servers.common.sql.importing.files import Opener, measure
 from servers.common.sql.importing.layouts import Layout, find_layout, name_columns
-from servers.common.sql.importing.readings import Kind
+from servers.common.sql.importing.readings import NO_VALUE, Kind
 from servers.common.sql.importing.records import Records
 from servers.common.sql.importing.tables import FormatRequest, Table, guess_encoding, open_table, read_table
 from servers.common.sql.importing.workbooks import SheetRows
@@ -16,6 +16,8 @@ from shared.text import format_count
 
 _PREVIEW_ROWS = 5
 """Number of rows that a preview shows."""
+_NUMBERS: Sequence[Kind] = ("integer", "decimal", "boolean")
+"""The kinds of columns that a column for numbers stores without a note."""
 _MAX_LISTED = 20
 """Maximum number of columns in one list of a result."""
 
@@ -40,6 +42,8 @@ class TargetTable(NamedTuple):
     """The names and declared types of its columns; empty if the table does not exist."""
     keeps_text: Callable[[str, Kind], bool] = lambda _declared, _kind: False
     """Returns True if a column of a declared type stores fields of a kind as they are written."""
+    converts_text: Callable[[str], bool] = lambda _declared: False
+    """Returns True if a column of a declared type stores text, but converts text that looks like a number."""
     name_bytes: int | None = None
     """Maximum length of the name of a column, in bytes; None if there is no limit."""
     max_columns: int | None = None
@@ -56,7 +60,8 @@ def survey(
     codec: str | None = None
     while True:
         table = open_table(opener, request, codec)
-        layout = find_layout(table.start, request.header, [name for name, _ in target.columns])
+        table_columns = [name for name, _ in target.columns]
+        layout = find_layout(table.start, request.header, table_columns, is_grid=not table.encoding)
         try:
             return (yield from _survey_rows(opener, table, layout, request, target, progress))
         except UnicodeDecodeError as error:
@@ -112,9 +117,10 @@ def _survey_rows(
         *_list_items(renamed, "named"),
         *_describe_rows(records, len(names) - width),
     ]
+    first = first[: records.filled]
     converted = (column.convert(fields, None) for column, fields in zip(columns, zip(*first)))  # noqa: B905
     preview_rows = list(zip(*converted, strict=True))
-    return Plan(table, layout, columns, records.count, preview_rows, decisions)
+    return Plan(table, layout, columns, records.filled, preview_rows, decisions)
 
 
 def _decide(
@@ -130,7 +136,11 @@ def _decide(
     column = survey.decide(name, mark, requested, is_new=declared is None)
     is_ambiguous = survey.is_ambiguous(mark)
     kind: Kind = "decimal" if is_ambiguous else column.kind
-    if declared is None or requested is not None or kind == "text":
+    if declared is None or requested is not None:
+        return column
+    if kind not in _NUMBERS and not survey.is_empty and target.converts_text(declared):
+        column = column._replace(note=f"{column.note or kind}, though the column is declared {shorten(declared)}")
+    if kind == "text":
         return column
     if target.keeps_text(declared, kind):
         return survey.decide(name, mark, "text")
@@ -161,7 +171,8 @@ def _describe_columns(
 ) -> list[str]:
     marks: dict[str, int] = {}
     for column, survey in zip(columns, surveys, strict=False):
-        for field, count in survey.null_counts.items() if column.reading is not None else ():
+        text_counts = {NO_VALUE: survey.text_null_count} if survey.text_null_count else {}
+        for field, count in (survey.null_counts if column.reading is not None else text_counts).items():
             marks[field.strip()] = marks.get(field.strip(), 0) + count
     sentences = ['decimal mark ","'] if any(mark.mark == "," for mark in decimal_marks) else []
     if marks:
@@ -186,6 +197,8 @@ def _describe_rows(records: Records, left_out: int) -> list[str]:
         sentences.append(f"{rows} filled with NULL, first {records.first_padded}")
     if records.comments:
         sentences.append(f"{format_count(records.comments, 'comment')} below the first row left out")
+    if empty := records.count - records.filled:
+        sentences.append(f"{format_count(empty, 'row')} at the end left out, without any value")
     if left_out:
         sentences.append(
             f"{format_count(left_out, 'column')} at the end left out, which have neither a name nor a value"

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from typing import Any, BinaryIO, NamedTuple
 
 from servers.common.documents.uncomputed import count_uncomputed
@@ -116,7 +116,17 @@ def _write(value: object) -> str:
         return value.date().isoformat() if value.time() == time() else value.isoformat(" ")
     if isinstance(value, date | time):
         return value.isoformat()
+    if isinstance(value, timedelta):
+        return _write_duration(value)
     if isinstance(value, float):
         # Excel shows at most fifteen digits; further ones come from binary arithmetic.
         return f"{value:.15g}" if abs(value) < 1e15 else repr(value)
     return str(value)
+
+
+def _write_duration(value: timedelta) -> str:
+    """Return a duration in hours, minutes and seconds, as spreadsheet programs show it: 26:30:00."""
+    seconds = abs(value).days * 86_400 + abs(value).seconds
+    fraction = f".{abs(value).microseconds:06}".rstrip("0") if value.microseconds else ""
+    sign = "-" if value < timedelta() else ""
+    return f"{sign}{seconds // 3_600}:{seconds // 60 % 60:02}:{seconds % 60:02}{fraction}"

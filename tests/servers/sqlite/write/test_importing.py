@@ -145,7 +145,7 @@ async def test_text_columns_store_fields_unchanged(path: Path, db: sqlite3.Conne
     assert done.decisions[1:] == [
         "read as NULL, like empty fields: 'NA' (1)",
         "written in another form: price as decimal",
-        "passed to the table unchanged: zip (leading zeros: '007' in row 1)",
+        "passed to the table unchanged: zip (leading zeros: '007' in row 1, though the column is declared INTEGER)",
     ]
 
 
@@ -153,6 +153,23 @@ async def test_dates_of_a_second_file_have_the_same_form(path: Path, db: sqlite3
     await run_import(path, "new", "day,price\n31/12/2024,1.5\n")
     await run_import(path, "new", "day,price\n30/1/2025,2\n")
     assert db.execute("SELECT * FROM new").fetchall() == [("2024-12-31", 1.5), ("2025-01-30", 2.0)]
+
+
+async def test_empty_rows_at_the_end_are_not_inserted(path: Path, db: sqlite3.Connection) -> None:
+    db.execute("CREATE TABLE filled (a INTEGER NOT NULL, b INTEGER)")
+    done = await run_import(path, "filled", "a,b\n1,2\n" + ",\n" * 3_000)
+    assert (done.rows, db.execute("SELECT * FROM filled").fetchall()) == (1, [(1, 2)])
+
+
+async def test_text_for_a_column_of_numbers_is_reported(path: Path, db: sqlite3.Connection) -> None:
+    db.execute("CREATE TABLE mixed (zip STRING, n INTEGER, day REAL, note VARCHAR)")
+    done = await run_import(path, "mixed", "zip,n,day,note\n007,many,2024-01-02,x\n")
+    assert db.execute("SELECT * FROM mixed").fetchall() == [(7, "many", "2024-01-02", "x")]
+    assert done.decisions[1:] == [
+        "passed to the table unchanged: zip (leading zeros: '007' in row 1, though the column is declared STRING); "
+        "n (text, though the column is declared INTEGER)",
+        "note: day (date, though the column is declared REAL)",
+    ]
 
 
 async def test_more_than_2000_columns_are_refused(path: Path) -> None:

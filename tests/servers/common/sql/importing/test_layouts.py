@@ -71,7 +71,7 @@ def test_a_header_line_beyond_the_end_is_refused() -> None:
 
 
 def test_unnamed_and_duplicate_columns_get_new_names() -> None:
-    layout = find_layout(_rows(",a,A, b ,c1\n1,2,3,4,5\n"), None, [])
+    layout = find_layout(_rows(",a,A,\ufeff b ,c1\n1,2,3,4,5\n"), None, [])
     assert name_columns(layout) == (
         ["c1", "a", "A_2", "b", "c1_2"],
         ["column 1: c1", "column 3, 'A': A_2", "column 5, 'c1': c1_2"],

@@ -96,6 +96,7 @@ def test_dates_are_recognized_if_only_one_order_fits(fields: list[str], kind: st
 
 KEPT = [
     (["007", "8"], "leading zeros: '007' in row 1"),
+    (["1", "01/02/24"], "mixed with text: '01/02/24' in row 2"),
     (["1", "08"], "leading zeros: '08' in row 2"),
     (["+4930123", "+4940123"], "a plus sign, as in phone numbers: '+4930123' in row 1"),
     (["12345678901234567890"], "more digits than a number can keep: '12345678901234567890' in row 1"),
@@ -111,6 +112,11 @@ def test_a_column_kept_as_text_is_reported_with_the_reason(fields: list[str], re
     plan = survey_all("n,v\n" + "".join(f"{n},{field}\n" for n, field in enumerate(fields)))
     assert plan.columns[1].kind == "text"
     assert plan.decisions[-1] == f"kept as text: v ({reason})"
+
+
+def test_a_column_of_times_and_short_years_is_not_called_mixed() -> None:
+    decisions = survey_all("a,b\n10:30,30.08.24\n11:45:10,31.08.24\n").decisions
+    assert [decision for decision in decisions if "text:" in decision] == []
 
 
 @pytest.mark.parametrize("fields", [["1.50", "2.00", "0.90"], ["1.0", "2.5", "3.25"], ["1.00", "10.5"]])
@@ -133,8 +139,22 @@ def test_null_markers_are_null_in_numeric_columns_and_text_in_text_columns() -> 
     plan = survey_all("a,b\n1,NA\nNA,x\n-,y\n")
     assert plan.first_rows == [("1", "NA"), (None, "x"), (None, "y")]
     assert "read as NULL, like empty fields: 'NA' (1), '-' (1)" in plan.decisions
+    assert survey_all("a\n1.5\n#DIV/0!\n#REF!\n").first_rows == [("1.5",), (None,), (None,)]
     given = survey_all("a,b\n1,NA\nNA,x\n-,y\n", nulls=["NA"])
     assert given.first_rows == [("1", None), (None, "x"), ("-", "y")]
+
+
+def test_the_null_of_mysql_is_null_among_texts() -> None:
+    plan = survey_all('a,b\n1,\\N\n\\N,"a \\"b\\""\n\\N,\\N\n')
+    assert plan.first_rows == [("1", None), (None, 'a "b"'), (None, None)]
+    assert "read as NULL, like empty fields: '\\\\N' (4)" in plan.decisions
+    assert survey_all("a\n\\N\nx\n", nulls=["x"]).first_rows == [("\\N",), (None,)]
+
+
+def test_rows_without_a_value_are_left_out_at_the_end_only() -> None:
+    plan = survey_all("a,b\n,\n1,2\n,\n" + ",\n" * 2_500)
+    assert (plan.rows, plan.first_rows) == (2, [(None, None), ("1", "2")])
+    assert plan.decisions[-1] == "2,501 rows at the end left out, without any value"
 
 
 TYPED = [

@@ -1,7 +1,7 @@
 """Sheets of Excel workbooks as rows."""
 
 import io
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from zipfile import ZipFile
 
@@ -119,3 +119,15 @@ def test_a_given_decimal_mark_applies_to_text_cells_only() -> None:
 def test_a_column_of_numbers_and_ambiguous_texts_stays_text() -> None:
     opener = sheet_of(["a"], [1.234], ["2.500"])
     assert columns_of(opener) == columns_of(opener, decimal=",") == [("a", "text")]
+
+
+def test_a_cell_beside_the_table_is_in_a_column_without_a_name() -> None:
+    plan = survey_all(sheet_of(["a", "b"], [1, 2], [3, 4, "checked"]))
+    assert [column.name for column in plan.columns] == ["a", "b", "c3"]
+    assert plan.first_rows == [("1", "2", None), ("3", "4", "checked")]
+
+
+def test_durations_are_written_in_hours() -> None:
+    durations = [timedelta(hours=26, minutes=30), timedelta(minutes=5, seconds=1.5), timedelta(0)]
+    plan = survey_all(sheet_of(["n", "took"], *([n, duration] for n, duration in enumerate(durations))))
+    assert plan.first_rows == [("0", "26:30:00"), ("1", "0:05:01.5"), ("2", "0:00:00")]
