@@ -164,7 +164,8 @@ def read_location(location: str) -> str:
     """Return the path of a database, given the path, or a URL as other programs write it.
 
     A path after `sqlite://` begins after one more slash, as in SQLAlchemy: `sqlite:///shop.db` is `shop.db`, and
-    `sqlite:////shop.db` is `/shop.db`. Raises ValueError for a URL of another kind, or with parameters.
+    `sqlite:////shop.db` is `/shop.db`. After `sqlite:`, as in PDO and JDBC, it begins at once. Raises ValueError for
+    a URL of another kind, or with parameters.
     """
     text = location.strip().strip("'\"")
     match = _SCHEME.match(text)
