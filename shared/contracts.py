@@ -346,16 +346,17 @@ class SessionStore(Protocol):
         """Add a session, which this replica holds. Called before the client receives its id."""
 
     async def enter(
-        self, id: str, principal: "Principal | None", ids: "Sequence[RequestId]" = ()
+        self, id: str, principal: "Principal | None", request_ids: "Sequence[RequestId]" = ()
     ) -> "tuple[SessionRecord, bool] | None":
-        """Return the session with that id for the requests `ids` from `principal`, or None if the principal has no
-        such session. This replica holds the session from now on. The second value is True if this replica serves the
-        requests from now on; it is False if any of them is already being served, on any replica."""
+        """Return the session with that id for the requests `request_ids` from `principal`, or None if the principal
+        has no such session. This replica holds the session from now on. The second value is True if this replica
+        serves the requests from now on; it is False if any of them is already being served, on any replica."""
 
-    def leave(self, id: str, ids: "Sequence[RequestId]") -> None:
-        """Record that the requests `ids` were answered or abandoned, so that these are free again. Never waits."""
+    def leave(self, id: str, request_ids: "Sequence[RequestId]") -> None:
+        """Record that the requests `request_ids` were answered or abandoned, so that their ids can be used again.
+        Never waits."""
 
-    async def owner(self, id: str, request_id: "RequestId") -> int | None:
+    async def serving_replica(self, id: str, request_id: "RequestId") -> int | None:
         """Return the number of the replica that serves that request; None if no replica does."""
 
     async def update(self, id: str, before: "Snapshot", after: "Snapshot") -> None:

@@ -42,7 +42,7 @@ from .tasks.own_tasks import ClientSideTasks
 from .tasks.tool_task import StartedTool
 
 MAX_WAITING = 1_000
-"""Number of messages that wait for a slow server, above which messages that may be dropped should be."""
+"""If more messages than this wait for a slow server, messages that may be lost should be dropped."""
 
 
 class Client(TypedCalls, AsyncContext):
@@ -71,7 +71,7 @@ class Client(TypedCalls, AsyncContext):
             self._request_cached,
             check_arguments=self._options.check_arguments,
             supports_output_schemas=lambda: self.server.supports_output_schemas,
-            on_invalid_result=self._cached.on_invalid_result,
+            forget_results=self._cached.forget_results,
         )
         self.raw = RawCalls(self.request)
         """The calls whose results are dictionaries, as received."""
@@ -182,11 +182,11 @@ class Client(TypedCalls, AsyncContext):
     ) -> StartedTool:
         """Call a tool, without waiting for its result if the server makes the call a task. A server of 2026-07-28
         decides by itself whether it does that, and how long it retains the task and its result. A server of
-        2025-11-25 is asked for a task if the tool supports tasks, and to retain the task for `retention_seconds`; it
-        may retain it for another time.
+        2025-11-25 is asked for a task if the tool supports tasks, and to retain the task for `retention_seconds`; the
+        server may choose another time.
 
-        Input requests that arrive before the task exists are answered meanwhile. Raises the same errors as
-        `call_tool`.
+        Input requests that arrive before the task exists are answered before this method returns. Raises the same
+        errors as `call_tool`.
         """
         params = await self._prepare_call(name, arguments, timeout)
         await self._require_permission("tools/call", params)
@@ -270,7 +270,7 @@ class Client(TypedCalls, AsyncContext):
 
     @property
     def is_behind(self) -> bool:
-        """True if so many messages wait for the server that messages that may be dropped should be."""
+        """True if so many messages wait for the server that messages that may be lost should be dropped."""
         return self._link.connection.session.outgoing_count > MAX_WAITING
 
     def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:

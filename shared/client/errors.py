@@ -44,5 +44,5 @@ _ERRORS_BY_CAUSE: dict[NoAnswerCause, type[OSError | AuthError]] = {
 
 
 def error_of_cause(reason: str, cause: NoAnswerCause) -> OSError | AuthError:
-    """Return the error for a request with this `fate`: what is known about how the server has handled it."""
+    """Return the error for a request without a usable answer, with `reason` as its text."""
     return _ERRORS_BY_CAUSE[cause](reason)

@@ -69,11 +69,11 @@ class Extension(Features[State]):
         declares: Sequence[Capability] = (),
         fallback: Handler | None = None,
     ) -> None:
-        """`name` is unique in a server. `methods` describes the added methods. `handlers` has a handler for each,
-        by `Method.handler` (by default the name of the method). `around` may replace the handler of
-        each method of the server. If several extensions do so, the last one added is outermost. `fallback` handles
-        all methods that have no handler and are not part of the protocol; the call contains the name of the method.
-        Raises DeclarationError for a handler without a method."""
+        """`name` is unique in a server. `methods` describes the added methods. `handlers` has a handler for each, by
+        `Method.handler` (by default the name of the method). `around` may replace the handler of each method of the
+        server. If several extensions do so, the last one added is outermost. `fallback` handles all methods that have
+        no handler and are not part of the protocol; the call contains the name of the method. Raises
+        DeclarationError for a handler without a method."""
         super().__init__()
         unknown = sorted(set(handlers or ()) - {method.handler for method in methods})
         if unknown:

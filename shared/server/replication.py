@@ -46,7 +46,7 @@ class Replication:
             part.name, part.questions = name, self.questions
             if self.replica is not None:
                 part.changes.share = partial(self.replica.bus.publish, name)
-                # The part has joined too, and has made its own handler that of the bus; this replaces it.
+                # `part.join` has set the part's own handler on the bus, which has only one; it is replaced here.
                 self.replica.bus.listen(self._on_change)
 
     def blobs(self) -> Blobs | None:
@@ -61,7 +61,7 @@ class Replication:
         return [self.changes, *(changes for changes in self._parts.values() if changes is not self.changes)]
 
     def on_lost(self) -> None:
-        """Do nothing: changes of other replicas no longer arrive."""
+        """Do nothing: changes of other replicas no longer arrive, and `on_return` makes up for them."""
 
     def on_return(self) -> None:
         """Report everything as changed: changes of other replicas arrive again, but some were missed."""

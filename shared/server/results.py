@@ -3,9 +3,9 @@
 There are two kinds of results. If **text is the payload**, the function returns a string or content blocks. The
 result has only `content`, and the tool has no output schema. If **data is the payload**, the function returns a
 model, a dataclass, a typed dict, a list or a number. The result has the data in `structuredContent`, which the output
-schema describes, and the same facts as text in `content`, since some hosts show the model only the one, and some only
-the other. A function that returns `Data(value, text)` chooses that text. `Text(text, meta)` is a text payload with
-`_meta` for the client program.
+schema describes, and the same facts as text in `content`, since some hosts show the model only one of the two. A
+function that returns `Data(value, text)` chooses that text. `Text(text, meta)` is a text payload with `_meta` for the
+client program.
 """
 
 from collections.abc import Mapping

@@ -72,7 +72,7 @@ class Stores:
                 if number in session.holders:
                     self.release(id_, number)
                 claims = (session.claims or {}).items()
-                session.claims = {request_id: owner for request_id, owner in claims if owner != number} or None
+                session.claims = {request_id: holder for request_id, holder in claims if holder != number} or None
             self.watchers.pop(number, None)
             for watcher in [watcher_ for watchers in self.watchers.values() for watcher_ in watchers]:
                 watcher.on_departure()
@@ -165,11 +165,11 @@ class MemorySessions:
         self._sessions[record.id] = _Session(record, self._only_holder)
 
     async def enter(
-        self, id: str, principal: Principal | None, ids: Sequence[RequestId] = ()
+        self, id: str, principal: Principal | None, request_ids: Sequence[RequestId] = ()
     ) -> tuple[SessionRecord, bool] | None:
-        """Open the session with the id `id` on this replica, for a request of `principal` with the request ids `ids`.
-        Return None if the principal has no such session; else its record, and True if this replica may serve these
-        requests, or False if one of them is already being served."""
+        """Open the session `id` on this replica, for the requests `request_ids` of `principal`. Return None if the
+        principal has no such session; else its record, and True if this replica may serve these requests, or False if
+        one of them is already being served."""
         session = self._sessions.get(id)
         # The session of another principal is treated as missing, so that a guessed or stolen id is useless.
         if session is None or _key(session.record.principal) != _key(principal):
@@ -181,22 +181,22 @@ class MemorySessions:
             self._stores.orphans.stop(id)
         claims, is_free = session.claims, True
         if claims is None:
-            session.claims = dict.fromkeys(ids, self._number) if ids else None
-        # A batch is served as a whole, so either all of its ids are free, or none is claimed.
-        elif is_free := claims.keys().isdisjoint(ids):
-            claims.update(dict.fromkeys(ids, self._number))
+            session.claims = dict.fromkeys(request_ids, self._number) if request_ids else None
+        # One replica serves all requests of a batch, so it claims either all of their ids or none.
+        elif is_free := claims.keys().isdisjoint(request_ids):
+            claims.update(dict.fromkeys(request_ids, self._number))
         return session.record, is_free
 
-    def leave(self, id: str, ids: Sequence[RequestId]) -> None:
-        """Free the request ids `ids`: their requests were answered or abandoned."""
+    def leave(self, id: str, request_ids: Sequence[RequestId]) -> None:
+        """Free `request_ids`: the requests were answered or abandoned."""
         session = self._sessions.get(id)
         if session is None or session.claims is None:
             return
-        for id_ in ids:
-            session.claims.pop(id_, None)
+        for request_id in request_ids:
+            session.claims.pop(request_id, None)
         session.claims = session.claims or None  # an emptied dict keeps its memory
 
-    async def owner(self, id: str, request_id: RequestId) -> int | None:
+    async def serving_replica(self, id: str, request_id: RequestId) -> int | None:
         """Return the number of the replica that serves the request `request_id`; None if no replica does."""
         session = self._sessions.get(id)
         return None if session is None or session.claims is None else session.claims.get(request_id)

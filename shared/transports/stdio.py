@@ -2,8 +2,8 @@
 
 stdout belongs to the protocol, so other output is kept away from it in two ways. First, the transport uses a private
 copy of fd 1, and fd 1 itself becomes a copy of stderr, where a write by a C library or a child does no harm. Second,
-`print` writes to the log: in the buffer of `sys.stdout` its output could wait until fd 1 is the protocol's again, and
-a write to a stderr that nobody reads could block. fd 0 becomes empty, so that children can't read messages.
+`print` writes to the log: its output could wait in the buffer of `sys.stdout` until fd 1 is restored, and a write to
+a stderr that nobody reads could block. fd 0 becomes empty, so that children can't read messages.
 
 How a descriptor is read and written depends on its kind. Pipes and sockets are made non-blocking, and the event loop
 waits for them. A file is always ready. A terminal is shared with the shell, so it must not become non-blocking.
@@ -57,8 +57,8 @@ _ATOMIC_BYTES = getattr(select, "PIPE_BUF", 512)
 _POLL_SECONDS = 0.02
 """Seconds between two checks of whether the output still has a reader."""
 _UNREAD_SECONDS = 5.0
-"""Seconds between two checks of a peer that is not being read because it does not read either. If it has closed its
-stream and has read nothing since the last check, it is considered gone."""
+"""Seconds between two checks of a peer from which nothing is read, because it does not read its answers. If it has
+closed its stream and has read nothing since the last check, it is considered gone."""
 _CAN_WAIT = os.name == "posix" and hasattr(os, "set_blocking") and hasattr(select, "poll")
 """True if the event loop can wait for pipes; on Windows it can't."""
 

@@ -26,7 +26,7 @@ from shared.program.process import (
 )
 from shared.program.replication import stores_factory
 from shared.program.run import open_audit, open_trace
-from shared.transports.http.app.app import Front, HttpOptions
+from shared.transports.http.app.app import HttpOptions, RootPage
 from shared.transports.http.app.mount import Mount
 from shared.transports.http.server import run_mounts
 
@@ -42,13 +42,13 @@ def run_all(
     options: Options,
     choice: Choice,
     exposed: str | None,
-    front: Front | None,
+    root_page: RootPage | None,
     report_url: Callable[[str], None] | None = None,
 ) -> int:
-    """Serve each chosen server at `/NAME/mcp`, the gateway that joins some of them at `/mcp`, and `front`, such as
-    the workbench, at `/`. Return the exit code. `report_url`, if set, is called with the URL instead of a message on
-    stderr. `exposed` is the location of a secret that other users can read, if any: a warning names it. Exits with a
-    message if it can't start."""
+    """Serve each chosen server at `/NAME/mcp`, the gateway that joins some of them at `/mcp`, and `root_page`, such
+    as the workbench, at `/`. Return the exit code. `report_url`, if set, is called with the URL instead of a message
+    on stderr. `exposed` is the location of a secret that other users can read, if any: a warning names it. Exits with
+    a message if it can't start."""
     try:
         trace, audit = open_trace(options), open_audit(options)
         telemetry = open_telemetry(options, "mcp-servers")
@@ -82,7 +82,7 @@ def run_all(
         mount.stores = None if stores is None else stores(mount.name)
     try:
         notes = [server.defaults_note for server in choice.servers if server.defaults_note]
-        main = partial(_run, mounts, http, front, report_url, options, notes)
+        main = partial(_run, mounts, http, root_page, report_url, options, notes)
         return run_program(program, main, prefer_uvloop=True)
     finally:
         for records in filter(None, (trace, audit, telemetry)):
@@ -99,7 +99,7 @@ def _unite_scopes(members: Sequence[Mount]) -> tuple[list[str], list[str]]:
 async def _run(
     mounts: Sequence[Mount],
     http: HttpOptions,
-    front: Front | None,
+    root_page: RootPage | None,
     report_url: Callable[[str], None] | None,
     options: Options,
     notes: Sequence[str],
@@ -118,7 +118,7 @@ async def _run(
     drain_seconds = max(mount.drain_seconds for mount in mounts)
     async with anyio.create_task_group() as tasks:
         with run_listener(options, tasks, drain_seconds) as stop:
-            have_all_ended = await run_mounts(mounts, http, front, started=started, stop=stop)
+            have_all_ended = await run_mounts(mounts, http, root_page, started=started, stop=stop)
         # The tasks of a server that has not ended would keep the process alive.
         if not have_all_ended:
             exit_at_once()

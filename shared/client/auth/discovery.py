@@ -66,7 +66,7 @@ class Discovery:
 async def discover(web: Web, url: str, challenge: Challenge | None, bound_issuer: str | None) -> Discovery:
     """Return the issuer of the tokens for the server at `url`, which has answered with `challenge`. If there are
     several issuers, the result is `bound_issuer`, the one to which the client's credentials are bound, or if that is
-    None, the first. Raises `AuthError` also if the server no longer names `bound_issuer`. Raises `AuthError`."""
+    None, the first. Raises `AuthError`, for example if the server no longer names `bound_issuer`."""
     metadata = await _find_resource_metadata(web, url, challenge)
     if metadata is None:
         return Discovery(await _find_origin_issuer(web, url), None, None)

@@ -1,5 +1,5 @@
-"""The credentials of a client: tokens that are obtained, stored and refreshed, with proofs that they are the client's
-own."""
+"""The credentials of a client: tokens that are obtained, stored and refreshed, and proofs that the client has the key
+to which they are bound."""
 
 from collections.abc import Mapping
 from contextvars import ContextVar
@@ -29,7 +29,7 @@ MAX_CONSECUTIVE_LOGINS = 3
 @record
 class _SentState:
     """The state of the credentials at the last call to `headers` in a task. A response is about the token that was
-    sent; since then, another request may have replaced that token, or may have failed to."""
+    sent; before it arrives, another request may have replaced that token, or may have failed to."""
 
     sender: "OAuth"
     token_number: int
@@ -167,9 +167,8 @@ class OAuth:
             return
         login = await self._find_login(challenge)
         if not (more_scopes or self._was_refreshed) and await current.refresh(login):
-            self._was_refreshed = (
-                True  # refreshed once: if the server refuses the new token too, a new login is needed
-            )
+            # If the server refuses the new token too, a new login is needed.
+            self._was_refreshed = True
             return
         scopes = login.discovery.choose_scopes(requested, current.requested, needs_person=self._grant.needs_person)
         missing_scopes = requested if more_scopes else frozenset()

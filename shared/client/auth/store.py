@@ -1,7 +1,7 @@
 """Stores tokens in a file that only its owner can read, and that all programs of a user share.
 
-The file is replaced as a whole, under a lock that all processes share. A process that obtains or refreshes a token
-holds another lock meanwhile, the one of that login, so that a second process uses the result of the first.
+Each change replaces the whole file, under a lock that all processes share. While a process obtains or refreshes a
+token, it also holds the lock of that login, so that a second process uses the result of the first.
 """
 
 import hashlib
@@ -156,7 +156,7 @@ class FileTokens:
 
     def _require_entries(self) -> Entries:
         """Return the contents of the file. If it is damaged, rename it, and raise AuthError. The lock must be held,
-        because another program could otherwise replace the file meanwhile."""
+        because another program could otherwise replace the file between the two steps."""
         entries = self._read()
         if entries is not None:
             return entries

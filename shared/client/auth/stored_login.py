@@ -89,7 +89,7 @@ async def store_login(tokens: TokenStore, url: str, stored: StoredLogin, grant: 
 async def delete_expired(tokens: TokenStore, login: Login, token: Token) -> None:
     """Delete the entry of an expired token, unless another has replaced it. Raises `AuthError` if the store fails."""
     value = await tokens.get(login.key)
-    # Another process may have stored a valid token meanwhile, which must not be deleted.
+    # Another process may already have stored a valid token, which must not be deleted.
     if value is not None and value.get("refresh_token") == token.refresh:
         await tokens.delete(login.key)
 

@@ -140,8 +140,8 @@ class CachedRequests:
         if cache_key is not None:
             self._expire(lambda candidate: candidate == cache_key)
 
-    def on_invalid_result(self, method: str) -> None:
-        """Handle an unusable result of a method: cached results are neither used nor revalidated by their etags."""
+    def forget_results(self, method: str) -> None:
+        """Forget the cached results of a method, so that they are neither used nor revalidated by their etags."""
         self._cache.forget(lambda cache_key: cache_key.server == self._server and cache_key.method == method)
 
     def on_server_request(self) -> None:

@@ -1,4 +1,4 @@
-"""Calls to a server for applications: arguments and results are models, and lists are read to the last page."""
+"""Calls to a server that return models and read lists to the last page. Those in `raw_calls.py` return dictionaries."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
@@ -46,13 +46,14 @@ class TypedCalls:
         *,
         check_arguments: bool = False,
         supports_output_schemas: Callable[[], bool] = lambda: True,
-        on_invalid_result: Callable[[str], None] = lambda method: None,
+        forget_results: Callable[[str], None] = lambda method: None,
     ) -> None:
         """`supports_output_schemas` returns True if the protocol version in use defines output schemas.
-        `on_invalid_result` is called with the method of an unusable result, so that no cache returns it again."""
+        `forget_results` is called with a method whose cached results must not be used again, because they are invalid
+        or may be outdated."""
         self._request = request
         self._has_output_schemas = supports_output_schemas
-        self._on_invalid_result = on_invalid_result
+        self._forget_results = forget_results
         self._checks = ToolChecks(arguments=check_arguments)
 
     async def list_tools(self) -> list[Tool]:
@@ -106,9 +107,9 @@ class TypedCalls:
     ) -> CallToolResult:
         """Return the result of a tool. Check `is_error`: a failure of the tool is a result.
 
-        Structured content that violates the schema of a listed tool raises InvalidResult; invalid arguments raise
-        InvalidArguments if the options require this check. Before either error is raised, the tools are listed again,
-        within `timeout` seconds, because the schema may be outdated.
+        Structured content that violates the schema of a listed tool raises InvalidResult. With the option
+        `check_arguments`, invalid arguments raise InvalidArguments. Before either error is raised, the tools are
+        listed again, within `timeout` seconds, because the schema may be outdated.
         """
         params = await self._prepare_call(name, arguments, timeout)
         result = await self._request("tools/call", params, timeout=timeout, on_progress=on_progress)
@@ -184,7 +185,7 @@ class TypedCalls:
         try:
             check(tool, value)
         except (InvalidArguments, InvalidResult):
-            self._on_invalid_result("tools/list")
+            self._forget_results("tools/list")  # the schema may be outdated
             with suppress(McpError, ConnectionError, TimeoutError):
                 await self._list_tools_within(timeout_seconds)
             check(tool, value)
@@ -200,14 +201,14 @@ class TypedCalls:
             async for page in iter_pages(self._request, method, model):
                 yield page
         except InvalidResult:
-            self._on_invalid_result(method)
+            self._forget_results(method)
             raise
 
     def _read(self, method: str, model: type[Result], result: dict[str, Any]) -> Result:
         try:
             return read_result(method, model, result)
         except InvalidResult:
-            self._on_invalid_result(method)
+            self._forget_results(method)
             raise
 
 

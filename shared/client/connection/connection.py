@@ -177,8 +177,8 @@ class Connection:
                     # else.
                     _log.warning("the server sent nothing but output that answers no request: %s", self._stray)
 
-    def lose(self, reason: str) -> None:
-        """End the connection; pending requests fail with `reason`."""
+    def abort(self, reason: str) -> None:
+        """End the connection at once; pending requests fail with `reason`."""
         if self._close_reason is None:
             self._close_reason = reason
         self.gone.set()
@@ -340,7 +340,7 @@ class Connection:
                 if pause := flood.count(messages, self.last_received):
                     await anyio.sleep(pause)
         except (anyio.EndOfStream, anyio.BrokenResourceError):
-            self.lose(_SERVER_ENDED)
+            self.abort(_SERVER_ENDED)
 
     async def _write(self) -> None:
         current.set(None)
@@ -355,7 +355,7 @@ class Connection:
                 else:
                     await self._wakeup.wait()
         except anyio.BrokenResourceError:
-            self.lose(_SERVER_ENDED)
+            self.abort(_SERVER_ENDED)
 
     async def _send_remaining(self) -> None:
         with suppress(anyio.BrokenResourceError), anyio.move_on_after(CLOSING_SECONDS):
@@ -412,8 +412,8 @@ class Connection:
                 _log.info("the server sent something that answers no request: %s", self._stray)
 
     def _handle_notification(self, event: Notified) -> None:
-        if event.stream is not None and (owner := self._waiting.get(event.stream)) and owner.relay is not None:
-            owner.relay.on_server_message(event)
+        if event.stream is not None and (opener := self._waiting.get(event.stream)) and opener.relay is not None:
+            opener.relay.on_server_message(event)
             return
         if event.related_request_id in self._progress_listeners:
             self._progress_listeners[event.related_request_id](event)

@@ -13,8 +13,8 @@ from ...protocol.wire.jsonrpc import Failure, Message, Notification, Response
 _log = logging.getLogger("shared.client.flood")
 
 PER_SECOND, BURST = 100, 1_000
-"""The rate and the burst of notifications about changed lists, of which one says as much as many. For other messages
-the limits are 50 times as high."""
+"""The maximum rate and burst of notifications about changed lists, which all say the same. For other messages the
+limits are 50 times as high."""
 _OTHER_WEIGHT = 0.02
 """The cost of any other message; a notification about a changed list costs 1."""
 MAX_PAUSE_SECONDS = 1.0

@@ -93,7 +93,7 @@ class Link:
             self._over.set()
             # Only now, so that an error that ends the client is raised in the block before calls fail because of the
             # lost connection.
-            self.connection.lose("the client is closed")
+            self.connection.abort("the client is closed")
 
     async def current(self, timeout_seconds: float | None) -> Connection:
         """Return the connection to use. A lost connection is reopened, if that is enabled.
@@ -122,14 +122,14 @@ class Link:
         """Open a session on `connection`, make it the current connection, and close it once it is lost."""
         async with connection.run():
             await open_session(connection, self.options)
-            if self.options.log_level is not None:  # it may have changed meanwhile
+            if self.options.log_level is not None:  # it may have changed during the opening
                 connection.session.log_level(self.options.log_level)
             self.connection = connection
             on_opened()
             await _monitor(connection, self.options.heartbeat_seconds)
             # Over HTTP each answer has its own response, which may arrive after the session has ended.
             await connection.drain()
-            connection.lose("the session has ended")
+            connection.abort("the session has ended")
 
     async def _reopen(self, attempt: _Attempt, start: Start) -> None:
         def on_opened() -> None:
@@ -187,4 +187,4 @@ async def _monitor(connection: Connection, interval: float | None) -> None:
             except PeerError:
                 pass  # it is alive
             except (TimeoutError, ConnectionError):
-                connection.lose(f"the server did not respond within {interval:g} s")
+                connection.abort(f"the server did not respond within {interval:g} s")

@@ -166,7 +166,8 @@ async def _subscribe_each(
 
 
 async def _unsubscribe(connection: Connection, uris: Sequence[str]) -> None:
-    """Cancel the subscriptions to `uris`. Missing answers are ignored."""
+    """Cancel the subscriptions to `uris`. Missing answers are ignored, for example if the connection closes before
+    they arrive."""
 
     async def cancel_on_close() -> None:
         await connection.closed.wait()

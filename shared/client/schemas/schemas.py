@@ -1,8 +1,8 @@
 """JSON Schemas from a server, and checks of values against them, within limits.
 
 An untrusted schema may be invalid, refer to documents that must not be fetched, or be designed to take forever, and
-the library lets no other task run meanwhile. Values are not checked against such a schema: they are not invalid
-because the schema is. A schema without `$schema` is one of 2020-12 (2026-07-28, Tools).
+the library blocks the event loop while it checks a value. Values are not checked against such a schema, and pass: the
+fault is not theirs. A schema without `$schema` is one of 2020-12 (2026-07-28, Tools).
 """
 
 from dataclasses import dataclass

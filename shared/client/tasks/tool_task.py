@@ -34,7 +34,8 @@ class StartedTool:
         self._immediate_result = immediate_result
 
     async def result(self, on_task: OnTask | None = None) -> CallToolResult:
-        """Return the result of the tool. Its input requests are answered, and `on_task` receives its states.
+        """Wait for the result of the tool and return it. During the wait, input requests of the task are answered,
+        and `on_task` receives its states.
 
         Raises the same errors as `Client.call_tool`, and TaskLost; cancelling the wait does not cancel the task.
         """

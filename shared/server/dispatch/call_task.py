@@ -7,8 +7,8 @@ from ...protocol.session.questions import Question
 
 
 class CallTask(Protocol):
-    """Can turn one call into a task, which continues after the request was answered. From then on this object takes
-    the place of the call's peer."""
+    """Can turn one call into a task, which continues after its request was answered. Once the call is a task, this
+    object replaces the call's peer."""
 
     is_detached: bool
     """True if the call has become a task."""
@@ -21,10 +21,10 @@ class CallTask(Protocol):
         """Record the progress of the call as the status message of the task."""
 
     def say(self, text: str) -> None:
-        """Set the status message of the task to `text`, after this call returns. Never waits."""
+        """Set the status message of the task to `text`, soon after this method returns. Never waits."""
 
     def note(self, progress: float, total: float | None, message: str | None) -> None:
-        """Record the progress like `report`, after this call returns. Never waits."""
+        """Record the progress like `report`, soon after this method returns. Never waits."""
 
     async def ask(self, questions: Mapping[str, Question]) -> dict[str, Any]:
         """Ask the client the `questions` of the task, and return its raw answers, by key. Raises MissingCapability

@@ -5,7 +5,7 @@
 A call belongs to the link on which it arrived, which is the connection of its peer: it counts towards the limits of
 the link, where it takes a slot while it runs, and is cancelled when the peer disconnects. A detached call, which has
 become a task of the protocol, belongs to no link, and its outcome goes to that task. Code that ends a call refers to
-the `Call` object, not to its id, because another call may use the same id by then.
+the `Call` object, not to its id, which a later call may use again.
 """
 
 import asyncio
@@ -96,8 +96,8 @@ class Work(Protocol):
         """The methods whose calls may be answered at once."""
 
     def answer_at_once(self, link: Any, call: Call) -> dict[str, Any] | None:
-        """Return the result of a call of one of these methods; None if the call needs `answer`. Raises the exceptions
-        of the handler."""
+        """Return the result of a call of a method in `at_once`; None if the call needs `answer`. Raises the
+        exceptions of the handler."""
 
     def answer(self, link: Any, call: Call) -> Awaitable[Any]:
         """Return an awaitable for the result of `call`. It raises the exceptions of the handler."""
@@ -253,7 +253,7 @@ class Calls:
         clocks += [(scope, scope.deadline) for scope in self._time_limit_scopes.get(call, ())]
         for scope, deadline in clocks:
             if deadline < math.inf:
-                # A person may take an hour to answer, and the tool does no work meanwhile.
+                # A person may take an hour to answer, and the tool does no work while it waits.
                 pause.remaining[scope], scope.deadline = deadline - now, math.inf
         try:
             yield
@@ -319,7 +319,7 @@ class Calls:
         self._deadlines.close()
 
     async def _run(self, call: Call) -> None:
-        """Run `call` and answer it. Only here, exceptions become answers."""
+        """Run `call` and answer it. Only this method turns exceptions into answers."""
         link, deadlines, is_stream = call.link, self._deadlines, call.method.is_stream
         outcome: Any = None  # a custom handler may return anything
         try:

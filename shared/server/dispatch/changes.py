@@ -7,7 +7,7 @@ subscriptions.
 A server watches resources while clients subscribe to them. `on_subscribe` is called for each subscription, and
 returns the key of the resource, with which its changes are published; `on_unsubscribe` is called when the last
 subscription to a key ends. `on_wanted` is called once, when a client first lists resources or listens to changes of
-that list; before, no client needs to know its changes.
+that list; until then, no client needs to know its changes.
 """
 
 import logging
@@ -57,9 +57,9 @@ class Changes:
         """A function that publishes a change to the other replicas; None if there are none."""
         self.on_remote_change: OnRemoteChange | None = None
         """A function that is called with a change of a resource that another replica has published, and returns the
-        keys whose subscribers to notify here. Without it, that is the key of the change. For a change called
-        "written" (see `wrote`), it returns all keys that are concerned. A server that detects changes itself may
-        instead look for changes, and return no keys. The function neither waits nor raises."""
+        keys whose subscribers to notify here. If it is None, the subscribers of the changed key are notified. For a
+        change called "written" (see `wrote`), it returns all keys that are concerned. A server that detects changes
+        itself may instead look for changes, and return no keys. The function neither waits nor raises."""
         self._is_wanted = False
         self._wanting = Lock()
         self._has_warned = False

@@ -2,8 +2,9 @@
 watched, or files that can't be read.
 
 A condition is a log message that belongs to no call. When the condition begins, all sessions that want its log level
-receive the message. A client that sets its log level later receives it then, with the request `logging/setLevel` or,
-in the stateless era, `server/discover`. Problems that concern only one call are reported with `Context.log`.
+receive the message. A client that sets its log level later receives the message after that request: with
+`logging/setLevel`, or in the stateless era `server/discover`. Problems of a single call are reported with
+`Context.log`.
 """
 
 from collections.abc import Callable, MutableMapping

@@ -54,7 +54,7 @@ messages."""
 _MAX_ANSWERED_AT_ONCE = 25
 """Maximum number of calls of one batch that are answered at once."""
 _NO_ANSWER = Failure(None, -32603, "the client ended its stream")
-"""The answer that replaces the one of a client that will no longer answer."""
+"""The answer to a question that the client will no longer answer."""
 
 
 class Watcher(Protocol):
@@ -378,7 +378,8 @@ class Connection:
     def begin_close(self) -> bool:
         """Cancel the calls in progress. Return True if there were none, and no subscriptions, so that nothing needs
         to be awaited."""
-        if self.calls.hooks.before_sending is not None:  # nothing will be sent anymore
+        # Called also here, since nothing more will be sent, and the audit log is written before messages are sent.
+        if self.calls.hooks.before_sending is not None:
             self.calls.hooks.before_sending()
         watchers, self.watchers = self.watchers, ()
         for watcher in watchers:

@@ -138,7 +138,7 @@ class Context(Generic[State]):
 
     def turn(self, of: Turns | None = None, *, brief: bool = False) -> AbstractAsyncContextManager[None]:
         """Return a context manager that waits for this client's turn to work in a thread, and holds the turn during
-        its block. `of` is a queue of turns of the author's own.
+        its block. `of` is the author's own queue, instead of the one that all calls share.
 
         The call's time limit continues while it waits. `brief` says that the work takes less than a second; it then
         waits only for other brief work. Work of at most a millisecond needs no turn.
@@ -165,8 +165,8 @@ class Context(Generic[State]):
     async def ask(self, key: str, message: str, form: type[Form]) -> Answer[Form]:
         """Ask the user to fill in a form. `key` identifies the question within this call.
 
-        In a session with a handshake, and in a task, this waits for the answer. Otherwise the call ends here, and the
-        client calls again with the answer, which this then returns. So the function runs twice: **ask before you
+        In a session with a handshake, and in a task, `ask` waits for the answer. Otherwise the call ends here, and
+        the client calls again with the answer, which `ask` then returns. So the function runs twice: **ask before you
         act**. Raises MissingCapability if the client does not support forms, and DeclarationError if `key` was used
         for another question in this call.
         """
@@ -228,7 +228,7 @@ class Context(Generic[State]):
             return {key: read_answer(question, answers[key]) for key, question in questions.items()}
         asked = self.call.questions = self.call.questions or {}
         for key, question in questions.items():
-            # The id of an elicitation is another one each time, so it is not compared.
+            # The id of an elicitation differs each time, so it is not compared.
             params = {name: value for name, value in question.params.items() if name != "elicitationId"}
             if asked.setdefault(key, (question.method, params)) != (question.method, params):
                 # In the stateless era, the answer to the first question would be used for the second one.
@@ -263,7 +263,7 @@ class Context(Generic[State]):
         params of each question, by key.
 
         In a session with a handshake, and in a task, this waits for the answers. Otherwise the call ends here. When
-        the client calls again, the answers are in `call.round.answers`, and `carried`, which is not None, is in
+        the client calls again, the answers are in `call.round.answers`, and `carried`, which must not be None, is in
         `call.round.carried`. Raises the same errors as `inputs`; PeerError contains the client's error.
         """
         questions = {key: read_question(*request) for key, request in requests.items()}

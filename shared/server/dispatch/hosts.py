@@ -43,7 +43,7 @@ _MAX_NAME_LENGTH = 100
 
 
 def find_host(info: dict[str, Any] | None) -> HostLimit | None:
-    """Return the limits of the host with the `clientInfo` in `info`; None if the host is unknown."""
+    """Return the limits of the host whose `clientInfo` is `info`; None if the host is unknown."""
     name = (info or {}).get("name")
     return _find_by_name(name[:_MAX_NAME_LENGTH]) if isinstance(name, str) else None
 
@@ -54,7 +54,7 @@ def _find_by_name(name: str) -> HostLimit | None:
 
 
 def budget_for(info: dict[str, Any] | None, budget: CallLimits) -> CallLimits:
-    """Return `budget` with the text size that the host of `info` shows to its model without cuts. If the operator has
-    set a text size, or the host is unknown, return it unchanged."""
+    """Return `budget` with the text size that the host whose `clientInfo` is `info` shows to its model without cuts.
+    If the operator has set a text size, or the host is unknown, return `budget` unchanged."""
     host = None if budget.text_bytes is not None else find_host(info)
     return budget if host is None else replace(budget, text_bytes=host.text_bytes)

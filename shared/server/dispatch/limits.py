@@ -23,10 +23,11 @@ class Limits:
     waiting_messages: int = 256
     """The number of unread messages of a slow peer beyond which the server reads nothing more from it."""
     waiting_bytes: int = 4 * 1_048_576
-    """The size in bytes of unread notifications (progress, log messages and others) beyond which it does so."""
+    """The size in bytes of unread notifications (progress, log messages and others) beyond which the server reads
+    nothing more."""
     result_bytes: int = 16 * 1_048_576
-    """The size in bytes of unread results beyond which it does so. A lower limit would slow down clients that send
-    many calls at the same time."""
+    """The size in bytes of unread results beyond which the server reads nothing more. A lower limit would slow down
+    clients that send many calls at the same time."""
     roots_seconds: float = 10.0
     """The number of seconds that a client has to list its roots, if the server works only in these."""
     question_seconds: float = 600.0

@@ -7,8 +7,8 @@ from ...protocol.shaping import CachedResult
 from ...protocol.signing import Signer
 
 FRESH_MS = 60_000
-"""The number of milliseconds for which a client may cache a list of tools, prompts or templates. It is also notified
-of changes."""
+"""The number of milliseconds for which a client may cache a list of tools, prompts or templates. The client is also
+notified of changes."""
 
 _Entries = list[dict[str, Any]]
 _NOTHING: tuple[_Entries | None, CachedResult] = (None, CachedResult({}))

@@ -4,8 +4,8 @@ from .room import Room
 
 
 class Portions:
-    """The amounts that clients have reserved of `limit`. A client may have at most as much as is still free; so one
-    client can have half of it."""
+    """The amounts that clients have reserved of `limit`. A client may have at most as much as is still free; so a
+    single client can have half of `limit`."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit

@@ -64,7 +64,7 @@ class Room:
             except asyncio.CancelledError:
                 self._wake_next()  # removes the cancelled turn from the queue, or gives it to the next call
                 raise
-        # The next call begins one turn of the event loop later. By then most calls have a result, which is counted.
+        # The next call begins one turn of the event loop later, when most calls have a result, which is then counted.
         loop.call_soon(self._wake_next)
 
     def _wake_next(self) -> None:

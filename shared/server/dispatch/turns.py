@@ -16,8 +16,8 @@ class Turns:
     """The turns of clients in one event loop: those that are taken, and those that wait."""
 
     def __init__(self, at_once: int = MAX_CONCURRENT, per_client: int | None = None) -> None:
-        """`at_once` is the maximum number of turns that are taken at the same time, and `per_client` that of one
-        client, if there are several: by default one less, which is left for others."""
+        """`at_once` is the maximum number of turns that are taken at the same time. `per_client` is the maximum for
+        one client if there are several, by default one less, so that a turn is left for others."""
         self._at_once = at_once
         self._per_client = max(at_once - 1 if per_client is None else per_client, 1)
         self._working: Counter[str] = Counter()

@@ -148,7 +148,7 @@ def is_content(value: Any, hint: Any) -> bool:
 
 def is_one_of(hint: Any, types: tuple[type, ...], containing: tuple[Any, ...] = ()) -> bool:
     """Return True if values of the type `hint` have one of `types`, or are lists of such values, or if the type does
-    not determine that. `containing` is the aliases inside which the type occurs, which may include itself."""
+    not determine that. `containing` is the aliases inside which the type occurs; a recursive alias is one of them."""
     if any(hint is name for name in containing):
         return True
     name, hint = hint, resolve_alias(hint)

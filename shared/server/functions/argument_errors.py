@@ -13,14 +13,14 @@ Schema = dict[str, Any]
 MAX_ERRORS = 1_000
 """Maximum number of errors that pydantic is asked to list, which takes it a few milliseconds. A client can cause
 hundreds of thousands."""
-_MAX_ERRORS = 20
+_MAX_CLAUSES = 20
 """Maximum number of errors in a message; further ones are only counted."""
 _MAX_ITEMS = 10
 _MAX_MEMBERS = 100
 """If there are too many errors to list, only the beginning of the arguments is validated again: at most so many items
 of an array, and members of an object."""
 _MIN_PART_LENGTH = 3
-"""The minimum length of names of which one may be meant by the other because it is a part of it."""
+"""Minimum length of two names of which one contains the other, for one to be suggested instead of the other."""
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")  # of models and typed dicts; of dataclasses
 
 
@@ -35,8 +35,8 @@ def describe(error: ValidationError, schema: Schema) -> str:
             _describe_error(detail["type"], detail["loc"], detail["msg"], schema, missing) for detail in errors
         )
     )
-    more = [f"and {len(clauses) - _MAX_ERRORS:,} more"] if len(clauses) > _MAX_ERRORS else []
-    return "; ".join(clauses[:_MAX_ERRORS] + more)
+    more = [f"and {len(clauses) - _MAX_CLAUSES:,} more"] if len(clauses) > _MAX_CLAUSES else []
+    return "; ".join(clauses[:_MAX_CLAUSES] + more)
 
 
 def shorten(arguments: Any, declared: Collection[str]) -> Any:
@@ -64,7 +64,7 @@ def _describe_error(
 
 
 def _describe_unknown(name: str, names: Sequence[str], missing: Sequence[str]) -> str:
-    # A missing argument is meant if one name is a part of the other, such as `name` and `table_name`.
+    # A missing argument is suggested if one name contains the other, such as `name` and `table_name`.
     candidates = (
         other
         for other in missing

@@ -174,7 +174,7 @@ class Function:
         return bound
 
     def bind_steps(self, arguments: dict[str, Any], context: object = None) -> Steps[dict[str, Any]]:
-        """`bind` in steps."""
+        """Do the same as `bind`, in steps."""
         if len(arguments) > len(self._fields) + MAX_ERRORS:
             raise self._make_excess_error(arguments)
         data = to_json(arguments)

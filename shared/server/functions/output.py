@@ -1,10 +1,10 @@
 """Validates the data that a tool returns against its declared type, since data that violates the output schema must
 not be sent (2026-07-28, Server Features, Tools, Output Schema).
 
-Usually the JSON is validated: pydantic does not validate an instance of a model again that exists already, and it
-serializes None even where the type does not allow it. The values of some types, such as one with custom validators or
-serializers, can't be read back from their JSON. They are validated as Python values, and warnings of pydantic's
-serializer count as errors.
+Usually the JSON is validated: pydantic does not revalidate an existing instance of a model, and it serializes None
+even where the type does not allow it. The values of some types, such as one with custom validators or serializers,
+can't be read back from their JSON. They are validated as Python values, and warnings of pydantic's serializer count
+as errors.
 """
 
 import logging
@@ -80,7 +80,7 @@ class Output:
         return self._dump_value if kinds <= _VALIDATED_TYPES else self._dump_checked
 
     def _dump_value(self, value: Any) -> tuple[Any, bytes]:
-        """Dump a value whose type pydantic validates completely in the value."""
+        """Dump a value that pydantic validates completely as a Python value, without its JSON."""
         # The methods of the adapter itself would double the cost for a small value.
         try:
             self._adapter.validator.validate_python(value, strict=True)
@@ -90,7 +90,7 @@ class Output:
             raise self._refusal(value, error) from None
 
     def _dump_checked(self, value: Any) -> tuple[Any, bytes]:
-        """Dump a value, whose JSON is validated."""
+        """Dump a value, and validate its JSON."""
         data = None
         try:
             data = self._adapter.serializer.to_python(value, mode="json", by_alias=True, warnings=False)

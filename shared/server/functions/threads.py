@@ -33,7 +33,7 @@ def in_thread(function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
         release = partial(limiter.release_on_behalf_of, borrower)
         try:
             work = partial(_run_unless_cancelled, partial(function, **arguments), release, has_begun)
-            # AnyIO releases its limiter as soon as a thread is abandoned, so it gets another one than ours.
+            # AnyIO releases its limiter as soon as a thread is abandoned, so it must not be given ours.
             value = await to_thread.run_sync(work, abandon_on_cancel=True, limiter=CapacityLimiter(1))
         finally:
             if has_begun.acquire(blocking=False):  # the call was cancelled before the thread began

@@ -1,8 +1,8 @@
 """The handlers of the protocol's methods that need the application, and CORE, the extension that contains them.
 
 Each handler accepts the run, the context of the call and its validated params, and returns a result in the form of
-the newest version. One that ends in `_at_once` answers in the same turn of the event loop, or returns None if that is
-not possible (see `AtOnce`). The pages of lists that are the same for every caller are stored in `Listings`.
+the newest version. One whose name ends in `_at_once` answers in the same turn of the event loop, or returns None if
+that is not possible (see `AtOnce`). The pages of lists that are the same for every caller are stored in `Listings`.
 """
 
 import sys
@@ -94,7 +94,8 @@ async def read_resource(run: Run[Any], context: Context[Any], params: ReadResour
 
 
 def read_resource_at_once(run: Run[Any], context: Context[Any], params: ReadResourceParams) -> dict[str, Any] | None:
-    """Handle `resources/read` for a resource that can be read at once; None for others. Raises the same errors."""
+    """Handle `resources/read` for a resource that can be read at once; return None for others. Raises the errors of
+    `read_resource`."""
     etag = cached_etag(context.peer, params.meta)
     resource, variables = run.features.resources.match(params.uri)
     result = resource.read_at_once(context, params.uri, variables)
@@ -114,7 +115,8 @@ async def list_prompts(run: Run[Any], context: Context[Any], params: ListParams)
 
 
 def list_prompts_at_once(run: Run[Any], _context: Context[Any], params: ListParams) -> dict[str, Any] | None:
-    """Handle `prompts/list` if all prompts are declared; None if a source of prompts may have to wait."""
+    """Handle `prompts/list` if all prompts are declared; return None if there is a source of prompts, which may have
+    to wait."""
     prompts = run.features.prompts
     return _page_of(run, "prompts", prompts.entries(), params) if prompts.source is None else None
 
@@ -125,7 +127,7 @@ async def get_prompt(run: Run[Any], context: Context[Any], params: GetPromptPara
 
 
 def get_prompt_at_once(run: Run[Any], context: Context[Any], params: GetPromptParams) -> dict[str, Any] | None:
-    """Handle `prompts/get` for a prompt that can be rendered at once; None for others."""
+    """Handle `prompts/get` for a prompt that can be rendered at once; return None for others."""
     return run.features.prompts.render_at_once(context, params.name, params.arguments)
 
 
@@ -142,7 +144,8 @@ async def complete(run: Run[Any], context: Context[Any], params: CompleteParams)
 
 
 def complete_at_once(run: Run[Any], context: Context[Any], params: CompleteParams) -> dict[str, Any] | None:
-    """Handle `completion/complete` for a prompt's argument whose values are known at once; None for others."""
+    """Handle `completion/complete` for a prompt's argument whose values are known at once; return None for
+    others."""
     if not isinstance(params.ref, PromptReference):
         return None
     values = run.features.prompts.suggest_at_once(context, params.ref.name, params.argument)
@@ -156,7 +159,7 @@ async def subscribe(run: Run[Any], context: Context[Any], params: UriParams) -> 
         return {}
     if len(subscriptions.subscribed) >= run.calls.limits.subscriptions:
         raise InvalidParams(f"there are {run.calls.limits.subscriptions} subscriptions, which is the limit")
-    # The author's function may take a while to begin the subscription. The client may have cancelled it by then.
+    # The author's function may take a while to begin the subscription, and the client may cancel it in that time.
     with subscriptions.begin_subscription(params.uri) as still_wanted:
         key = await run.changes.subscribe(context, params.uri, context.link.client)
         unused_keys = subscriptions.subscribe(params.uri, key) if still_wanted() else [key]

@@ -146,7 +146,8 @@ def _span_fields(tool: RegisteredTool) -> tuple[str, dict[str, str]]:
 
 
 def call_tool_at_once(run: Run[Any], context: Context[Any], params: CallToolParams) -> dict[str, Any] | None:
-    """Handle `tools/call` for a tool that can answer at once; None if it needs `call_tool`. Raises its errors."""
+    """Handle `tools/call` for a tool that can answer at once; return None if the call needs `call_tool`. Raises the
+    errors of `call_tool`."""
     tools = run.features.tools
     tool = tools.always_offered.get(params.name) or tools.find(params.name, run.settings)
     at_once = tool.options.at_once

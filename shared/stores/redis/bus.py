@@ -39,8 +39,8 @@ class RedisBus:
     async def deliver(self, replica: int, notice: Notice) -> bool:
         """Send `notice` to another replica; return False if that replica no longer exists."""
         if notice.post is not None:
-            words = notice.session, notice.post.body, write_post(notice.post)
-            return bool(await self._link.ask("deliver", replica, "post", *words))
+            arguments = notice.session, notice.post.body, write_post(notice.post)
+            return bool(await self._link.ask("deliver", replica, "post", *arguments))
         message = b"" if notice.message is None else encode(notice.message)
         return bool(await self._link.ask("deliver", replica, "notice", notice.session, message))
 
@@ -65,8 +65,8 @@ class RedisBus:
 
     def _send(self, unsent: tuple[str, Change]) -> None:
         run_id, change = unsent
-        words = ("change", run_id, write_change(change))
-        self._link.enqueue("publish", *words, on_reply=lambda _: self._unconfirmed.pop(unsent, None))
+        arguments = ("change", run_id, write_change(change))
+        self._link.enqueue("publish", *arguments, on_reply=lambda _: self._unconfirmed.pop(unsent, None))
 
     # Called by this replica
 

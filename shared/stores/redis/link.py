@@ -3,9 +3,9 @@
     ask, enqueue ──▶ queue ──▶ one batch on its way ──▶ a script in Redis ──▶ inbox entries, and replies in order
 
 While a batch is on its way, further operations collect for the next one. So a busy replica makes few round trips, and
-an idle one sends each operation at once. If a connection breaks, the same batch is sent again: the script knows by
-its number whether it was already carried out. The caller of `ask` waits for a reply for a short time; an operation
-from `enqueue` stays in the queue until it is done or the lease is lost.
+an idle one sends each operation at once. If a connection breaks, the same batch is sent again: by the number of the
+batch, the script knows whether it was already carried out. Callers wait for a reply for a short time; an operation
+that no caller waits for stays in the queue until it is done or the lease is lost.
 
 A replica that does not renew its lease in time counts as lost for the others. From then on, its operations have no
 effect: it drops its queue, and joins again with another number.
@@ -154,12 +154,13 @@ class Link:
         if len(self._queue) == 1:
             self._changed.wake()
         if self._size > MAX_QUEUED_BYTES:
-            # In a later turn: `lose` would otherwise run in the middle of the caller's work, whose state it changes.
-            self._loop.call_soon(self._lose_if_full)
+            # In a later turn: `give_up_lease` would otherwise change the state of the caller in the middle of its
+            # work.
+            self._loop.call_soon(self._give_up_lease_if_full)
 
-    def _lose_if_full(self) -> None:
+    def _give_up_lease_if_full(self) -> None:
         if self.is_joined and self._size > MAX_QUEUED_BYTES:
-            self.lose("too much data is waiting for Redis")
+            self.give_up_lease("too much data is waiting for Redis")
 
     # The lease
 
@@ -215,7 +216,7 @@ class Link:
         """Seconds until other replicas may take over."""
         return self._lease_ends - self._loop.time()
 
-    def lose(self, reason: str) -> None:
+    def give_up_lease(self, reason: str) -> None:
         """Give up the lease because of `reason`: all operations that are not done are dropped."""
         self._end(reason)
         self._on_lost()
@@ -248,7 +249,7 @@ class Link:
                     break
                 # The script answers with this error if the number now belongs to a replica with another token.
                 if isinstance(error, ResponseError) and str(error).startswith("LEASE"):
-                    self.lose("its lease has expired")
+                    self.give_up_lease("its lease has expired")
                     break
                 self._handle_outage(error, batch)
                 await asyncio.sleep(pause)
@@ -259,7 +260,7 @@ class Link:
             # While the reply was on its way, other replicas may have taken over the work of this one, so it must not
             # act on the reply.
             if self.lease_seconds_left <= 0:
-                self.lose("its lease had expired when Redis answered")
+                self.give_up_lease("its lease had expired when Redis answered")
                 break
             pause, self.disconnect_reason, self._down_since = _FIRST_PAUSE, None, None
             self._current_batch = []
@@ -299,7 +300,7 @@ class Link:
                 return await self._run(BATCH, *words)
 
     def _handle_outage(self, error: Exception, batch: list[_Operation]) -> None:
-        """Handle a failure to reach Redis: callers that have waited for `REPLY_SECONDS` get an error."""
+        """Record that Redis did not answer. Callers that have waited for `REPLY_SECONDS` get an error."""
         reason = outage_reason(error)
         if self.disconnect_reason is None:
             log.warning("%s: %s", reason, error)

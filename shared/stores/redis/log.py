@@ -77,7 +77,7 @@ class RedisLog(StreamContext):
         """Handle the current set of replicas: end the streams that are read here if the replica that served their
         requests is lost."""
         for stream in self.followed:
-            if stream.owner not in alive and not stream.is_over:
+            if stream.serving_replica not in alive and not stream.is_over:
                 self.link.enqueue("owe", stream.session, stream.name, *self.bounds, self.retention_ms)
 
     def extend(self) -> None:
@@ -92,12 +92,13 @@ class RedisLog(StreamContext):
         for start in range(0, len(names), 2 * _MAX_STREAMS):
             self.link.enqueue("keep_streams", *names[start : start + 2 * _MAX_STREAMS])
 
-    def lose(self) -> None:
-        """Abandon all streams, after this replica was lost: their readers must reconnect, to any replica."""
+    def on_lost(self) -> None:
+        """Abandon all streams, because this replica has lost its lease: their readers must reconnect, to any
+        replica."""
         sessions, self._sessions = self._sessions, {}
         self.followed.clear()
         for events in sessions.values():
-            events.lose()
+            events.on_lost()
 
 
 class RedisEvents(TakenMessages):
@@ -145,7 +146,7 @@ class RedisEvents(TakenMessages):
             stream = RedisStream(self, (), name)
             self.add(stream)
         stream.restore(*reply)
-        if stream.owner is not None:
+        if stream.serving_replica is not None:
             log.followed.add(stream)
         return stream
 
@@ -188,8 +189,8 @@ class RedisEvents(TakenMessages):
         if not self.users:
             self.log.release(self)
 
-    def lose(self) -> None:
+    def on_lost(self) -> None:
         """Abandon the streams: this replica no longer shares the session."""
         for stream in (*(self._shown or {}).values(), *([self._own] if self._own else ())):
             self.log.unread.stop(stream)
-            stream.lose()
+            stream.on_lost()

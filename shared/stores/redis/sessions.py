@@ -33,24 +33,24 @@ class RedisSessions:
         """Add a session, which this replica has open."""
         idle = round(record.idle_seconds * 1000)
         self.idle_seconds = min(self.idle_seconds, record.idle_seconds)
-        words = (record.id, write_session(record), _owner_key(record.principal), idle)
-        await self._link.ask("create", *words, undo=lambda _: ("delete", record.id))
+        arguments = (record.id, write_session(record), _principal_key(record.principal), idle)
+        await self._link.ask("create", *arguments, undo=lambda _: ("delete", record.id))
         self._cached[record.id] = b"1", record
 
     async def enter(
-        self, id: str, principal: Principal | None, ids: Sequence[RequestId] = ()
+        self, id: str, principal: Principal | None, request_ids: Sequence[RequestId] = ()
     ) -> tuple[SessionRecord, bool] | None:
-        """Open the session with the id `id` on this replica, for a request of `principal` with the request ids `ids`.
-        Return None if the principal has no such session; else its record, and True if this replica may serve these
-        requests, or False if one of them is already being served."""
+        """Open the session `id` on this replica, for the requests `request_ids` of `principal`. Return None if the
+        principal has no such session; else its record, and True if this replica may serve these requests, or False if
+        one of them is already being served."""
         cached = self._cached.get(id)
         revision = b"" if cached is None else cached[0]
-        claims = [json_of(request_id) for request_id in ids]
+        claims = [json_of(request_id) for request_id in request_ids]
 
         def undo(reply: list[Any] | None) -> Arguments | None:
             return None if reply is None or not claims or not reply[2] else ("leave", id, *claims)
 
-        reply = await self._link.ask("enter", id, _owner_key(principal), revision, *claims, undo=undo)
+        reply = await self._link.ask("enter", id, _principal_key(principal), revision, *claims, undo=undo)
         if reply is None:
             self._cached.pop(id, None)
             return None
@@ -60,12 +60,12 @@ class RedisSessions:
             self.idle_seconds = min(self.idle_seconds, cached[1].idle_seconds)
         return cached[1], bool(is_free)
 
-    def leave(self, id: str, ids: Sequence[RequestId]) -> None:
-        """Free the request ids `ids`: their requests were answered or abandoned."""
-        if ids:
-            self._link.enqueue("leave", id, *(json_of(request_id) for request_id in ids))
+    def leave(self, id: str, request_ids: Sequence[RequestId]) -> None:
+        """Free `request_ids`: the requests were answered or abandoned."""
+        if request_ids:
+            self._link.enqueue("leave", id, *(json_of(request_id) for request_id in request_ids))
 
-    async def owner(self, id: str, request_id: RequestId) -> int | None:
+    async def serving_replica(self, id: str, request_id: RequestId) -> int | None:
         """Return the number of the replica that serves the request `request_id`; None if no replica does."""
         number = await self._link.ask("owner", id, json_of(request_id))
         return None if number is None else int(number)
@@ -74,16 +74,16 @@ class RedisSessions:
         """Store that a session's state has changed from `before` to `after`, merged with changes by others."""
         cached = self._cached.get(id)
         if cached is None:
-            # The session has ended, or this replica was lost meanwhile. If the session continues, the change is
-            # stored nevertheless, before the caller continues.
-            cached = _read_late_reply(id, await self._link.ask("update", id, b"", b""))
+            # The session has ended, or this replica has lost its lease since it opened the session. An update without
+            # a revision changes nothing, and returns the current state if the session still exists.
+            cached = _read_newer_state(id, await self._link.ask("update", id, b"", b""))
         while cached is not None:
             revision, record = cached
             merged = merge(record.snapshot, before, after)
             changed = replace(record, snapshot=merged)
             reply = await self._link.ask("update", id, revision, write_session(changed))
             is_done = reply is not None and reply[1] is None
-            cached = (reply[0], changed) if is_done else _read_late_reply(id, reply)
+            cached = (reply[0], changed) if is_done else _read_newer_state(id, reply)
             if cached is not None and id in self._cached:
                 self._cached[id] = cached
             if is_done:
@@ -145,24 +145,24 @@ class RedisSessions:
             self._handler(Notice(id, snapshot=record.snapshot))
 
     def on_unwatch(self, id: str, uri: str) -> None:
-        """Handle that this replica no longer has to report changes of the resource: another one does, or none."""
+        """Stop reporting changes of the resource: another replica does that now, or none has to."""
         self._handler(Notice(id, uri=uri))
 
     def on_end(self, id: str) -> None:
-        """Handle that another replica has ended a session."""
+        """Forget a session that another replica has ended."""
         self._cached.pop(id, None)
         self._handler(Notice(id))
 
-    def lose(self) -> None:
-        """Forget all sessions, after this replica was lost."""
+    def on_lost(self) -> None:
+        """Forget all sessions, because this replica has lost its lease."""
         self._cached.clear()
 
 
-def _read_late_reply(id: str, reply: list[bytes] | None) -> tuple[bytes, SessionRecord] | None:
-    """Return the current revision and record of a session, which the script returns if another replica has changed it
-    first; None if the session has ended."""
+def _read_newer_state(id: str, reply: list[bytes] | None) -> tuple[bytes, SessionRecord] | None:
+    """Return the current revision and record of a session from a `reply` to "update", which contains them if another
+    replica has changed the session first; None if the session has ended."""
     return None if reply is None else (reply[0], read_session(id, reply[1]))
 
 
-def _owner_key(principal: Principal | None) -> str:
+def _principal_key(principal: Principal | None) -> str:
     return "" if principal is None else f"={principal.key}"

@@ -73,7 +73,7 @@ class RedisReplica:
 
     def __init__(self, client: Redis, prefix: str, lease_seconds: float, secret: bytes) -> None:
         self.secret = secret
-        self.link = Link(client, prefix, lease_seconds, self._receive, self._lose, self._resubscribe)
+        self.link = Link(client, prefix, lease_seconds, self._receive, self._on_lost, self._resubscribe)
         self.bus = RedisBus(self.link)
         self.sessions = RedisSessions(self.link, self.bus.handle)
         self.limiter = RedisLimiter(self.link)
@@ -178,7 +178,7 @@ class RedisReplica:
                 await asyncio.sleep(step)
                 waited += step
                 if self.link.is_joined and self.link.lease_seconds_left <= 0:
-                    self.link.lose("its lease has expired, because Redis did not answer in time")
+                    self.link.give_up_lease("its lease has expired, because Redis did not answer in time")
 
     async def wait_to_be_woken(self) -> None:
         """Fetch the entries of the inbox whenever Redis announces one. Runs until it is cancelled."""
@@ -233,11 +233,11 @@ class RedisReplica:
             for watcher in self._watchers:
                 watcher.on_departure()
 
-    def _lose(self) -> None:
+    def _on_lost(self) -> None:
         log.error("this replica has lost its lease: %s", self.link.disconnect_reason)
-        self.sessions.lose()
+        self.sessions.on_lost()
         if self._log is not None:
-            self._log.lose()
+            self._log.on_lost()
         for watcher in self._watchers:
             watcher.on_lost()
 

@@ -77,15 +77,15 @@ class RedisStream:
         "is_lost",
         "is_over",
         "name",
-        "owner",
         "reader",
         "refusal",
+        "serving_replica",
     )
 
     def __init__(self, events: _Session, ids: tuple[RequestId, ...], name: str = "", *, is_own: bool = False) -> None:
         self.ids = ids
         self.name = name
-        self.owner: int | None = None
+        self.serving_replica: int | None = None
         """The number of the other replica that serves the requests of the stream; None if this one does."""
         self.reader: EventReader | None = None
         self.answered = self.is_over = self.is_lost = False
@@ -258,7 +258,7 @@ class RedisStream:
         self._untaken.append(message)
         self._untaken_bytes += len(message)
         limit = self._events.log.limits.stream_bytes
-        if self.owner is not None:
+        if self.serving_replica is not None:
             limit *= 2  # the replica that serves it already waits at half of that
         if self._untaken_bytes > limit and self._untaken_bytes > len(message) and not self._has_ended:
             self._disconnect_reader()
@@ -286,7 +286,7 @@ class RedisStream:
         if messages and self._is_own:
             self._events.log.link.enqueue("sent", self._events.id, self.name, self._last_taken)
         # The replica that serves the stream waits if this reader is too far behind, so notify it.
-        elif messages and self.owner is not None:
+        elif messages and self.serving_replica is not None:
             self._events.log.link.enqueue("took", self._events.id, self.name, size)
         if self.reader is not None:
             self.reader.wake()
@@ -307,19 +307,19 @@ class RedisStream:
         self._complete_replication()
         if self._is_own:
             log.unread.start(self)
-        if self.is_over or self.owner is not None:
+        if self.is_over or self.serving_replica is not None:
             self._forget()
 
     def _set_departure(self, departure: int) -> None:
         self._departure = departure
 
     def on_reader_moved(self) -> None:
-        """Handle that the client now reads the stream on another replica."""
+        """Disconnect the reader here, because the client now reads the stream on another replica."""
         reader, self.reader = self.reader, None
         self._untaken, self._untaken_bytes = [], 0
         if reader is not None:
             reader.cancel()
-        if self.owner is not None:
+        if self.serving_replica is not None:
             self._forget()
 
     def show(self) -> str:
@@ -382,15 +382,17 @@ class RedisStream:
 
     # Called by its log
 
-    def restore(self, last: int, dropped: int, over: bytes, is_read: int, owner: bytes) -> None:
+    def restore(self, last: int, dropped: int, over: bytes, is_read: int, serving_replica: bytes) -> None:
         """Set the state of the stream to that in Redis, which `find` returns."""
         self._last, self._dropped = last, dropped
         self._is_read_elsewhere = bool(is_read) and self.reader is None
         link = self._events.log.link
-        self.owner = int(owner) if owner and int(owner) != link.number else None
+        self.serving_replica = (
+            int(serving_replica) if serving_replica and int(serving_replica) != link.number else None
+        )
 
     def on_taken(self, behind: int) -> None:
-        """Handle that a reader on another replica has taken messages: `behind` bytes are left for it."""
+        """Record that a reader on another replica has taken messages: `behind` bytes are left for it."""
         self._remote_bytes = behind
         self._wake_senders()
 
@@ -410,8 +412,8 @@ class RedisStream:
         self.on_ended("ended", refusal)
         self._complete_replication()
 
-    def lose(self) -> None:
-        """Abandon the stream, after this replica was lost."""
+    def on_lost(self) -> None:
+        """Abandon the stream, because this replica has lost its lease."""
         self._has_ended = self.is_lost = True
         if self.reader is not None:
             self.reader.cancel()

@@ -34,9 +34,9 @@ class RedisTasks:
     async def create(self, task: TaskRecord) -> bool:
         """Store a new task; return False if there are too many."""
         limits, milliseconds = self._limits, round(task.seconds * 1000)
-        words: Arguments = (task.id, write_task(task), task.client, task.principal or "", _now(), milliseconds)
-        words += (limits.total, limits.of_one_client)
-        return bool(await self._link.ask("create_task", *words, undo=lambda _: ("forget_task", task.id)))
+        arguments: Arguments = (task.id, write_task(task), task.client, task.principal or "", _now(), milliseconds)
+        arguments += (limits.total, limits.of_one_client)
+        return bool(await self._link.ask("create_task", *arguments, undo=lambda _: ("forget_task", task.id)))
 
     async def get(self, id: str) -> TaskRecord | None:
         """Return the task with the id `id`; None if there is none."""
@@ -48,9 +48,9 @@ class RedisTasks:
         the results of all tasks would exceed the limit."""
         size = 0 if after.outcome is None else len(json_of(after.outcome))
         is_small = after.outcome is None or ("error" in after.outcome and size <= SMALL_BYTES)
-        words = (after.id, before.revision, write_task(after), size, int(is_small), self._limits.result_bytes)
+        arguments = (after.id, before.revision, write_task(after), size, int(is_small), self._limits.result_bytes)
         # Wait as long as there is a lease: a short outage of Redis must not lose the result of a long task.
-        reply = await self._link.ask("replace_task", *words, is_patient=True)
+        reply = await self._link.ask("replace_task", *arguments, is_patient=True)
         if reply < 0:
             raise OverflowError(
                 f"storing this result would exceed the limit of {self._limits.result_bytes:,} bytes for task results"

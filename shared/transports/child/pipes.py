@@ -17,8 +17,8 @@ from ...concurrency import Signal
 MAX_WAITING_BYTES = 262_144
 """Maximum number of received bytes that nobody has read yet; beyond it, reading from the pipe is paused."""
 FLOOD_BYTES = 32_768
-"""The number of unread bytes from which `receive` checks for cancellation. Only a child that sends a lot, or without
-a pause, lets so many wait."""
+"""The number of unread bytes from which `receive` checks for cancellation. Only the output of a child that sends a
+lot, or without a pause, reaches this number."""
 STDIN, STDOUT, STDERR = 0, 1, 2
 
 

@@ -15,7 +15,7 @@ from anyio import CancelScope, create_task_group
 from ...server.run import Run
 from ...telemetry.footprint import fill_free_lists
 from .app.access_log import AccessLog
-from .app.app import Front, HttpApp, HttpOptions
+from .app.app import HttpApp, HttpOptions, RootPage
 from .app.mount import Mount
 from .engine.capacity import Capacity, max_connections
 from .engine.connections import Connection
@@ -30,7 +30,8 @@ KEEP_ALIVE_SECONDS = 30
 connection first."""
 
 _ACCEPT_SECONDS = 0.05
-"""Seconds to wait until uvicorn has registered newly accepted connections."""
+"""Seconds in which uvicorn registers the connections that were accepted last. Each of them also ends with its next
+answer, because its class has `all_closed` by then."""
 
 OnStarted = Callable[[str, int], None]
 """Called with the address and the port of the listener."""
@@ -56,14 +57,14 @@ async def run_http(
 async def run_mounts(
     mounts: Sequence[Mount],
     options: HttpOptions,
-    front: Front | None,
+    root_page: RootPage | None,
     *,
     started: OnStarted | None = None,
     stop: anyio.Event | None = None,
 ) -> bool:
-    """Serve several servers, each of which is opened and closed here; `front` answers at `/`, if given. Everything
-    else is as in `run_http`. Returns True if all servers have ended."""
-    asgi = HttpApp(mounts, options, front)
+    """Serve several servers like `run_http`, and open and close each of them here. `root_page` answers at `/`, if
+    given. Returns False if a server did not end in time."""
+    asgi = HttpApp(mounts, options, root_page)
     await _run(asgi, options, started, stop)
     return not asgi.has_unstopped_servers
 
@@ -71,8 +72,8 @@ async def run_mounts(
 async def _run(asgi: HttpApp, options: HttpOptions, started: OnStarted | None, stop: anyio.Event | None) -> None:
     drain_seconds = max(mount.drain_seconds for mount in asgi.mounts)
     with _bind(asgi.mounts, options) as listener:
-        # Behind a proxy all connections come from the same address, so a limit for each address would not help.
         limit = options.connections or max_connections()
+        # Behind a proxy all connections come from the same address, so a limit for each address would not help.
         capacity = None if options.trusted_proxies else Capacity(limit)
         attributes = {"body_seconds": options.limits.body_seconds, "capacity": capacity, "unread": Unread()}
         connection_class = type("Limited", (Connection,), attributes)
@@ -80,7 +81,7 @@ async def _run(asgi: HttpApp, options: HttpOptions, started: OnStarted | None, s
         if started is not None:
             host, port = listener.getsockname()[:2]
             server.on_started = lambda: started(host, port)
-        fill_free_lists()
+        fill_free_lists()  # before the first request, so that objects of a burst do not keep its memory in use
         async with create_task_group() as tasks:
             tasks.start_soon(_serve, server, listener, tasks.cancel_scope)
             try:
@@ -192,6 +193,6 @@ class _Uvicorn(uvicorn.Server):
         self.on_started()
 
     async def main_loop(self) -> None:
-        """Wait for `stop`. uvicorn's own loop wakes up regularly, among other things to compute the `date` header,
-        which connections do here."""
+        """Wait for `stop`. uvicorn's own loop wakes up regularly, among other things to compute the `date` header;
+        here each `Connection` computes it when a request arrives."""
         await self._stopped.wait()

@@ -48,7 +48,7 @@ async def _leave(replica: Replica, key: str, ids: tuple[int, ...]) -> None:
 
 
 async def _owner(replica: Replica, key: str, id_: int) -> int | None:
-    return await replica.sessions.owner(key, id_)
+    return await replica.sessions.serving_replica(key, id_)
 
 
 async def _update(replica: Replica, key: str) -> None:
@@ -126,7 +126,7 @@ class AtWork:
             with plain(self.server) as client:
                 client.client_kill_filter(_type="normal", skipme=True)
         elif name == "lose":
-            replica.link.lose("the test says so")
+            replica.link.give_up_lease("the test says so")
         elif name == "die":
             called, number = self.history.now(), replica.number
             with plain(self.server) as client:

@@ -300,7 +300,7 @@ async def test_a_returning_replica_sends_updates_it_may_have_missed(
     ):
         await subscribe_to(here, file.as_uri())
         replica: Any = answer.replication.replica
-        replica.link.lose("as the test wants")
+        replica.link.give_up_lease("as the test wants")
         await there.text("write_file", path=str(file), content="missed")
         with anyio.fail_after(PATIENCE):
             while replica.disconnect_reason is not None:

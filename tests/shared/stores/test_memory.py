@@ -122,7 +122,11 @@ class TestSessionStore:
             assert await here.sessions.enter("s", ADA, (1, "1")) == (RECORD, True)
             assert await here.sessions.enter("s", ADA, (1,)) == (RECORD, False)
             assert await there.sessions.enter("s", ADA, (2, 1)) == (RECORD, False)
-            assert [await there.sessions.owner("s", id_) for id_ in (1, "1", 2)] == [here.number, here.number, None]
+            assert [await there.sessions.serving_replica("s", id_) for id_ in (1, "1", 2)] == [
+                here.number,
+                here.number,
+                None,
+            ]
 
     async def test_a_released_request_id_is_free(self, stores: Kind) -> None:
         async with joined(stores, 2) as (here, there):
@@ -130,14 +134,14 @@ class TestSessionStore:
             await here.sessions.enter("s", ADA, (1, 2))
             here.sessions.leave("s", (1,))
             assert await there.sessions.enter("s", ADA, (1,)) == (RECORD, True)
-            assert [await here.sessions.owner("s", id_) for id_ in (1, 2)] == [there.number, here.number]
+            assert [await here.sessions.serving_replica("s", id_) for id_ in (1, 2)] == [there.number, here.number]
 
     async def test_operations_on_an_unknown_session_do_nothing(self, stores: Kind) -> None:
         async with joined(stores, 1) as (here,):
             here.sessions.leave("s", (1,))
             await here.sessions.update("s", NEW, CHANGED)
             here.sessions.delete("s")
-            assert await here.sessions.owner("s", 1) is None
+            assert await here.sessions.serving_replica("s", 1) is None
 
     async def test_an_update_reaches_the_other_replicas_with_the_session(self, stores: Kind) -> None:
         async with joined(stores, 3) as replicas:
@@ -265,7 +269,7 @@ class TestSessionStore:
                 for id_ in "st":
                     await here.sessions.create(replace(RECORD, id=id_))
                     await here.sessions.enter(id_, ADA, (1,))
-            assert await there.sessions.owner("s", 1) is None
+            assert await there.sessions.serving_replica("s", 1) is None
             assert await there.sessions.enter("s", ADA) is not None
             await stores.let_pass(61)
             found = [await there.sessions.enter(id_, ADA) for id_ in "st"]

@@ -71,7 +71,7 @@ _AUDITED_PAGES = frozenset({METRICS, STATE})
 _LISTENER = "http"
 """The server name in audit records that concern no particular server."""
 
-Front = Callable[[Request], Awaitable[Response]]
+RootPage = Callable[[Request], Awaitable[Response]]
 """The handler of `/`. Requests need an allowed host and origin but no token: the content must be public."""
 _PageHandler = Callable[[Request, Refusal | None], Awaitable[Response]]
 """The handler of a page for operators. The second argument is the refusal if the sender may not use the servers,
@@ -126,12 +126,12 @@ class HttpOptions:
 class HttpApp:
     """The ASGI application of a listener.
 
-    After the guards, a request for an endpoint is passed straight to it, unless the request comes from a page;
-    Starlette handles those and everything else.
+    After the guards, a request for an endpoint is passed straight to it, unless the request comes from a web page;
+    Starlette handles such requests and everything else.
     """
 
-    def __init__(self, mounts: Sequence[Mount], options: HttpOptions, front: Front | None = None) -> None:
-        """`front`, if given, answers at `/`. Raises ValueError for unusable options."""
+    def __init__(self, mounts: Sequence[Mount], options: HttpOptions, root_page: RootPage | None = None) -> None:
+        """`root_page`, if given, answers at `/`. Raises ValueError for unusable options."""
         self.mounts = tuple(mounts)
         self.has_unstopped_servers = False
         """True if a server did not stop in time."""
@@ -148,7 +148,7 @@ class HttpApp:
         self._pages_for_any_origin = frozenset[str]().union(
             *(pages.paths for pages in (self._oauth_metadata, self._cards) if pages is not None)
         )
-        self._public_paths = self._pages_for_any_origin | ({"/"} if front is not None else set())
+        self._public_paths = self._pages_for_any_origin | ({"/"} if root_page is not None else set())
         if len(self.mounts) > 1:
             # One client may use all of the servers at once.
             memory = Memory(max(mount.server.limits.call_bytes for mount in self.mounts))
@@ -167,7 +167,7 @@ class HttpApp:
             metrics_by_name = {mount.name: mount.metrics for mount in self.mounts}
             options.telemetry.watch(metrics_by_name, lambda: [mount.figures() for mount in self.mounts])
         self._admissions = {path: Admission(mount) for mount in self.mounts for path in mount.paths}
-        routes = self._routes(options, front)
+        routes = self._routes(options, root_page)
         # The guards have refused origins that are not allowed. A preflight request has no token, so CORS is handled
         # before admission.
         cors = Middleware(CORSMiddleware, **_CORS)
@@ -182,12 +182,12 @@ class HttpApp:
         self._paths_without_slash = {*self._admissions, *self._pages_for_any_origin}
         self._pages = {*_PROBE_PAGES, STATE, *self._public_paths}
 
-    def _routes(self, options: HttpOptions, front: Front | None) -> list[Route]:
+    def _routes(self, options: HttpOptions, root_page: RootPage | None) -> list[Route]:
         is_exposed = self._is_open_to_all and bool(options.trusted_proxies or not is_loopback(options.host))
         probes = Probes(
             self.mounts, is_exposed=is_exposed, siblings=options.siblings, authenticator=self._authenticator
         )
-        fronts = [] if front is None else [Route("/", front, methods=["GET"])]
+        root_routes = [] if root_page is None else [Route("/", root_page, methods=["GET"])]
         return [
             *(Route(path, admission) for path, admission in self._admissions.items()),
             *(() if self._oauth_metadata is None else self._oauth_metadata.routes()),
@@ -196,7 +196,7 @@ class HttpApp:
             Route(READY, self._starlette_endpoint(probes.ready), methods=["GET"]),
             Route(METRICS, self._starlette_endpoint(probes.metrics), methods=["GET"]),
             Route(STATE, self._starlette_endpoint(probes.state), methods=["GET"]),
-            *fronts,
+            *root_routes,
         ]
 
     def stop(self) -> None:

@@ -1,8 +1,8 @@
 """One server at a path of an HTTP listener: its endpoint, lifecycle, readiness and counts.
 
-A single server, which its caller has already opened, is served at once. If there are several, each is opened here, in
-a separate task, so that its failure does not affect the others: while it starts, and after it has failed, its
-endpoint refuses requests with the reason, and the others continue. A failed server is opened again, as if it were
+A single server has already been opened by the program, and is served at once. If there are several, each is opened
+here, in a separate task, so that its failure does not affect the others: while it starts, and after it has failed,
+its endpoint refuses requests with the reason, and the others continue. A failed server is opened again, as if it were
 new.
 """
 
@@ -48,7 +48,8 @@ class Mount:
         settings: BaseModel | None = None,
         name: str = "",
     ) -> None:
-        """A server is opened here, with `settings`, and named in log lines; a running server is served as it is."""
+        """`served` is a server to open here, with `settings`, or a run that is already open. A server that is opened
+        here is named in log lines."""
         self.server = served.server if isinstance(served, Run) else served
         self.path = path
         self.paths = (path, *sse_paths(path))

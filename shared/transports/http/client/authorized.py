@@ -13,7 +13,7 @@ MAX_ATTEMPTS = 6
 """Maximum number of times that a request is sent. Each time the server may require something else: a new token, a
 proof, a nonce in the proof, or more scopes."""
 FRESH_SECONDS = 1.0
-"""Seconds after which the connection is not reused, if obtaining credentials takes longer."""
+"""If obtaining credentials takes more seconds than this, the connection is not reused."""
 
 
 class AuthorizedRequest:
@@ -44,7 +44,7 @@ class AuthorizedRequest:
                 if not has_new_credentials or attempts == MAX_ATTEMPTS:
                     self._exchange = exchange
                     return reply
-                # If a person had to log in, the server may meanwhile have closed the idle connection.
+                # While a person was logging in, the server may have closed the idle connection.
                 if time.monotonic() - began > FRESH_SECONDS:
                     reply.close()
                 else:

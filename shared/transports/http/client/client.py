@@ -97,8 +97,8 @@ class HttpTransport:
             if headers.session_id is None or self._site.is_forgotten:
                 return
             with suppress(*FAILURES, TimeoutError):
-                async with asyncio.timeout(CLOSING_SECONDS), self._site.delete() as response:
-                    await drain(response)
+                async with asyncio.timeout(CLOSING_SECONDS), self._site.delete() as reply:
+                    await drain(reply)
             headers.session_id = None
 
     # Sending
@@ -127,9 +127,9 @@ class HttpTransport:
         """Send a message that gets no answer. Raises BrokenResourceError if it can't be delivered, or the session is
         over."""
         try:
-            async with asyncio.timeout(ACCEPT_SECONDS), self._post_slots, self._site.post(message) as response:
-                await drain(response)
-                is_forgotten = self._site.check_forgotten(response)
+            async with asyncio.timeout(ACCEPT_SECONDS), self._post_slots, self._site.post(message) as reply:
+                await drain(reply)
+                is_forgotten = self._site.check_forgotten(reply)
         except (*FAILURES, TimeoutError):
             raise anyio.BrokenResourceError from None
         if is_forgotten:
@@ -159,12 +159,12 @@ class HttpTransport:
         events: EventStream | None = None
         post.is_sent = True
         try:
-            async with self._site.post(post.request) as response:
-                if is_stream(response):
+            async with self._site.post(post.request) as reply:
+                if is_stream(reply):
                     events = EventStream(MAX_MESSAGE)
-                    await self._streams.read(response, events, post)
+                    await self._streams.read(reply, events, post)
                 else:
-                    await self._streams.deliver_answer(response, post)
+                    await self._streams.deliver_answer(reply, post)
         except FAILURES:
             # A stream with event ids is resumed below. Without an id the answer is lost, and the server may have
             # carried out the request.
@@ -177,8 +177,8 @@ class HttpTransport:
         """Read the stream of messages that belong to no request, as long as the server offers it. Ends the transport
         if the stream was lost."""
         if await self._streams.follow(EventStream(MAX_MESSAGE), None):
-            # Pending and new requests get their own answers first, because a server that has forgotten the session
-            # says so, and thereby that it did not carry them out.
+            # Pending and new requests get their own answers first: the 404 of a server that has forgotten the session
+            # shows that it did not carry out the request.
             with anyio.move_on_after(CLOSING_SECONDS):
                 while pending_tasks := [post.task for post in self._posts.values() if post.task is not None]:
                     await asyncio.wait(pending_tasks)

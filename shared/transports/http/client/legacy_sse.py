@@ -113,8 +113,8 @@ class SseTransport:
 
     async def _post_message(self, message: Message) -> None:
         try:
-            async with asyncio.timeout(ACCEPT_SECONDS), self._post_slots, self._post(message) as response:
-                await drain(response)
+            async with asyncio.timeout(ACCEPT_SECONDS), self._post_slots, self._post(message) as reply:
+                await drain(reply)
         except (*FAILURES, TimeoutError):
             raise anyio.BrokenResourceError from None
 
@@ -132,11 +132,11 @@ class SseTransport:
         """Make a request; if the request is refused or fails, deliver an error as its answer."""
         answer: Message
         try:
-            async with self._post(request) as response:
-                if 200 <= response.status < 300:
-                    await drain(response)
+            async with self._post(request) as reply:
+                if 200 <= reply.status < 300:
+                    await drain(reply)
                     return
-                answer = await read_answer(self._codec, response, request)
+                answer = await read_answer(self._codec, reply, request)
         except FAILURES as error:
             answer = failed_exchange(request.id, error)
         await self._inbox.put(attribute_answer(answer, request))

@@ -83,10 +83,10 @@ class Site:
     ) -> ReplyContext:
         return AuthorizedRequest(credentials, method, str(self._url), send)
 
-    def check_forgotten(self, response: Reply, answer: Message | None = None) -> bool:
-        """Return True if `response` says that the server does not know the client's session, and record that
+    def check_forgotten(self, reply: Reply, answer: Message | None = None) -> bool:
+        """Return True if `reply` says that the server does not know the client's session, and record that
         (2025-11-25, Streamable HTTP, Session Management). `answer` is the message in its body, if that was read."""
-        is_forgotten = response.status == 404 or (response.status == 400 and _is_about_session(answer))
+        is_forgotten = reply.status == 404 or (reply.status == 400 and _is_about_session(answer))
         is_forgotten &= self.headers.session_id is not None
         self.is_forgotten |= is_forgotten
         return is_forgotten

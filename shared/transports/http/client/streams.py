@@ -76,22 +76,22 @@ class Streams:
         self._site = site
         self._inbox = inbox
 
-    async def deliver_answer(self, response: Reply, post: Post) -> None:
+    async def deliver_answer(self, reply: Reply, post: Post) -> None:
         """Deliver the answer in a body, or `Unanswered` if the server has forgotten the session."""
         site, has_session = self._site, not claims_envelope(post.request.params)
         answer: Message | None = None
-        if not (has_session and site.check_forgotten(response)):
-            answer = await read_answer(site.codec, response, post.request)
-        if answer is None or (has_session and site.check_forgotten(response, answer)):
+        if not (has_session and site.check_forgotten(reply)):
+            answer = await read_answer(site.codec, reply, post.request)
+        if answer is None or (has_session and site.check_forgotten(reply, answer)):
             post.is_answered = True
-            await drain(response)
+            await drain(reply)
             await self._inbox.put(Unanswered(post.request.id, "the server has forgotten the session", "session over"))
             return
-        await self._deliver(answer, post, response.headers.get(SESSION_ID))
+        await self._deliver(answer, post, reply.headers.get(SESSION_ID))
 
-    async def read(self, response: Reply, events: EventStream, post: Post | None) -> None:
+    async def read(self, reply: Reply, events: EventStream, post: Post | None) -> None:
         """Deliver the messages of a stream until it ends or has delivered the answer to `post`."""
-        session_id, content = response.headers.get(SESSION_ID), response.content
+        session_id, content = reply.headers.get(SESSION_ID), reply.content
         while chunk := await content.readany():
             for event in events.feed(chunk):
                 # An event without data is no message: it only gives the client an id to resume from (2025-11-25,
@@ -101,7 +101,7 @@ class Streams:
                 elif event.data and event.event == "message":
                     await self._deliver(self._site.codec.decode_body(event.data), post, session_id)
             if post is not None and post.is_answered:
-                await drain(response)
+                await drain(reply)
                 return
 
     async def follow(self, events: EventStream, post: Post | None) -> bool:
@@ -121,20 +121,20 @@ class Streams:
 
     async def _get(self, stream: _GetStream) -> None:
         events, stream.requested_pause = stream.events, 0.0
-        async with self._site.get(events.last_id) as response:
-            if is_stream(response):
+        async with self._site.get(events.last_id) as reply:
+            if is_stream(reply):
                 if stream.post is None and stream.was_open and not events.last_id:
                     await self._inbox.put(Gap())
                 stream.failures, stream.was_open = 0, True
                 events.restart()
-                await self.read(response, events, stream.post)
-            elif response.status in RETRYABLE:
+                await self.read(reply, events, stream.post)
+            elif reply.status in RETRYABLE:
                 stream.failures += 1
-                stream.requested_pause = (retry_after_data(response) or {}).get("retryAfter", 0.0)
+                stream.requested_pause = (retry_after_data(reply) or {}).get("retryAfter", 0.0)
             else:
                 stream.is_offered = False
                 if stream.was_open:  # otherwise a 404 may mean that the server offers no such stream
-                    self._site.check_forgotten(response)
+                    self._site.check_forgotten(reply)
 
     async def _deliver(self, message: Message, post: Post | None, session_id: str | None) -> None:
         if post is not None:

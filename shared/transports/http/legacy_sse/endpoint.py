@@ -136,8 +136,8 @@ class LegacySse:
         session = self._find(session_id, http.principal)
         if session is not None:
             return await self._receive(session, http)
-        owner = replica_of(session_id)
-        if owner is None or owner == self._sessions.replica.number:
+        replica = replica_of(session_id)
+        if replica is None or replica == self._sessions.replica.number:
             return _UNKNOWN
         # Forward the message to the replica that has the stream, if that replica exists.
         body = await self._bodies.read(http, _read_unchanged)
@@ -146,7 +146,7 @@ class LegacySse:
         # The body is not decoded, because only the replica with the stream knows the version of the session.
         post = Post(body, http.principal, http.headers.get(VERSION_HEADER))
         try:
-            if not await self._sessions.replica.bus.deliver(owner, Notice(session_id, post=post)):
+            if not await self._sessions.replica.bus.deliver(replica, Notice(session_id, post=post)):
                 return _UNKNOWN
         except OSError:
             return MAY_HAVE_RUN  # it may have been delivered

@@ -42,7 +42,7 @@ MESSAGES = "messages"
 ID = "session_id"
 """The last part of the path for POSTs, and the query parameter that contains the session id."""
 STALL_SECONDS = 2.0
-"""Seconds after which a client that is too far behind is disconnected if it has read nothing meanwhile."""
+"""A client that is too far behind, and reads nothing for this many seconds, is disconnected."""
 _TOO_NEW = "this protocol version is not supported over HTTP+SSE"
 
 

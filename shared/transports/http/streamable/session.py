@@ -184,8 +184,8 @@ class HttpSession:
         return self._connection.session.subscriptions.unsubscribe(uri)
 
     def adopt(self, uris: Sequence[str]) -> None:
-        """Report changes of resources in place of a lost replica. Changes that happened meanwhile are unknown, so the
-        client is notified that all of them have changed."""
+        """Report changes of the resources `uris` in place of a lost replica. Changes since its loss are unknown, so
+        the client is notified that all of these resources have changed."""
         for uri in uris:
             # The subscription is made as if the client requested it, so that all checks apply. The id is random, so
             # that no id of the client can be the same.

@@ -171,15 +171,15 @@ class Sessions:
         request."""
         await session.publish()
         for part in messages_of(message):
-            owner = None
+            replica = None
             if isinstance(part, Response | Failure):
                 # The ids of requests to the client contain the number of the sending replica, so the store is not
                 # needed.
-                owner = find_asker(normalize_id(part).id)
+                replica = find_asker(normalize_id(part).id)
             elif (id_ := cancelled_id(part)) is not None:
-                owner = await self._store.owner(session.id, id_)
-            if owner is not None and owner != self.replica.number:
-                await self._bus.deliver(owner, Notice(session.id, part))
+                replica = await self._store.serving_replica(session.id, id_)
+            if replica is not None and replica != self.replica.number:
+                await self._bus.deliver(replica, Notice(session.id, part))
 
     def take_over(self, session: HttpSession, message: Message) -> None:
         """Stop all other replicas from reporting the changes of a resource, after the client has subscribed to it
@@ -315,7 +315,7 @@ class Sessions:
         elif await self._store.lapse(session.id, is_busy=session.is_busy):
             self._end(session)
         elif session.request_count != request_count:
-            # Used meanwhile, so it must be recorded as present again.
+            # It was used during the wait, so it must be recorded as present again.
             await self._store.enter(session.id, session.principal)
         elif session.is_busy:
             session.mark_idle()

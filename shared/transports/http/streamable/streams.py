@@ -278,7 +278,7 @@ class Streams:
             replicated = stream.pending_replication()
             if replicated is not None:
                 await replicated
-            # Not cancelled because another reader has replaced it.
+            # A reader that another one has replaced is also cancelled, which is no error.
             if reader.is_cancelled and stream.reader is reader:
                 if stream.is_lost:
                     raise Unavailable

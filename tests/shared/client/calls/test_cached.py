@@ -223,7 +223,7 @@ async def test_an_invalid_result_is_removed_from_the_cache() -> None:
     peer = Peer({"contents": "none", "_meta": {ETAG: "1"}, **HOUR})
     await peer.read()
     await peer.ask("tools/list")
-    peer.ask.on_invalid_result(READ)
+    peer.ask.forget_results(READ)
     await peer.read()
     await peer.ask("tools/list")
     assert [(one.method, one.params) for one in peer.requests[2:]] == [(READ, {"uri": "a"})]

@@ -18,7 +18,7 @@ async def test_changes_published_while_lost_are_delivered_after_rejoining(redis_
         await quiet()
         await rest(here)
         here.bus.publish("", changes[1])
-        here.link.lose("the test says so")
+        here.link.give_up_lease("the test says so")
         here.bus.publish("", changes[2])
         await until(lambda: len(watching.heard) == 2)
         await rest(here, there)
@@ -30,7 +30,7 @@ async def test_changes_queued_while_lost_have_a_limit(redis_server: RedisServer)
     async with stores.join() as here, stores.join() as there:
         watching, received = Watching(here), list[Change]()
         there.bus.listen(lambda _run, change: received.append(change))
-        here.link.lose("the test says so")
+        here.link.give_up_lease("the test says so")
         for number in range(2 * MAX_CHANGES):
             here.bus.publish("", Change("resource", f"a://{number}"))
         await until(lambda: len(watching.heard) == 2)

@@ -47,7 +47,7 @@ async def test_a_lost_replica_counts_alone_until_it_rejoins(redis_server: RedisS
     async with stores.join() as one, stores.join() as two:
         for _ in range(5):
             await two.limiter.take("ada", NARROW)
-        one.link.lose("the test says so")
+        one.link.give_up_lease("the test says so")
         assert [await one.limiter.take("ada", NARROW) > 0 for _ in range(6)] == [False] * 5 + [True]
         one.limiter.spend("eve", NARROW, 10)
         forward(0.3)

@@ -99,7 +99,7 @@ class TestRedisAway:
             received, numbers = methods_received(there), (here.number, there.number)
             own_server.stop(kill=True)
             own_server.start()
-            assert await there.sessions.owner("s", 1) == here.number
+            assert await there.sessions.serving_replica("s", 1) == here.number
             assert (await there.sessions.enter("s", None, (1,)) or [None, None])[1] is False
             await until(lambda: received)
             assert (received, numbers) == (["a"], (here.number, there.number))
@@ -189,7 +189,7 @@ class TestRedisAway:
             await rest(here, there)
             await here.sessions.create(RECORD)
             assert (await there.sessions.enter("s", None, (1,)) or [None, None])[1]
-            assert await here.sessions.owner("s", 1) == there.number
+            assert await here.sessions.serving_replica("s", 1) == there.number
         server.stop()
 
 
@@ -226,7 +226,7 @@ class TestReplicasThatStop:
         async with stores.join() as here, stores.join() as there:
             watching = Watching(here)
             await here.sessions.create(RECORD)
-            here.link.lose("the test says so")
+            here.link.give_up_lease("the test says so")
             with pytest.raises(Unavailable):
                 await here.sessions.update("s", NEW, changed)
             await until(lambda: len(watching.heard) >= 2)
@@ -246,7 +246,7 @@ class TestReplicasThatStop:
         stores = fresh(redis_server)
         async with stores.join() as here, stores.join() as there:
             watching, received = Watching(here), methods_received(here)
-            here.link.lose("the test says so")
+            here.link.give_up_lease("the test says so")
             await until(lambda: len(watching.heard) >= 2)
             await rest(here)
             await there.bus.deliver(here.number, news("a"))
@@ -305,7 +305,7 @@ class TestQueue:
                 if not isinstance(results[0], asyncio.CancelledError):
                     here.sessions.leave("s", (1,))
                 await rest(here)
-                assert await here.sessions.owner("s", 1) is None
+                assert await here.sessions.serving_replica("s", 1) is None
 
     async def test_cancelling_a_refused_claim_releases_nothing(self, redis_server: RedisServer) -> None:
         async with fresh(redis_server).join() as here:
@@ -315,7 +315,7 @@ class TestQueue:
             await batch_sent(here)
             again.cancel()
             await rest(here)
-            assert await here.sessions.owner("s", 1) == here.number
+            assert await here.sessions.serving_replica("s", 1) == here.number
 
 
 class FailingOver:

@@ -92,7 +92,7 @@ async def test_a_resume_while_the_replica_is_lost_is_to_be_retried(redis_server:
         while stream.reader is None or stream.is_beginning:
             await asyncio.sleep(0)
         assert not resuming.done(), "the replica is lost too late"
-        here.link.lose("the test says so")
+        here.link.give_up_lease("the test says so")
         with pytest.raises(Unavailable):
             await resuming
 
@@ -105,7 +105,7 @@ async def test_pending_replication_raises_unavailable_when_the_replica_is_lost(
         unshown, shown, own = session.stream((1,)), session.stream((2,)), await found(session)
         shown.show()
         own.read(RecordingReader())
-        here.link.lose("the test says so")
+        here.link.give_up_lease("the test says so")
         unshown.show()
         for stream in (shown, own, unshown):
             waiting = stream.pending_replication()
@@ -135,7 +135,7 @@ async def test_a_lost_copy_does_not_affect_a_reopened_session(redis_server: Redi
     async with stores.join() as here, stores.join() as there:
         before = await create(here)
         watching = Watching(here)
-        here.link.lose("for the test")
+        here.link.give_up_lease("for the test")
         await until(lambda: len(watching.heard) == 2)
         again = here.log(LIMITS).session("s")
         before.release()

@@ -77,7 +77,7 @@ async def test_a_rejoined_replica_listens_to_its_tasks_but_does_not_run_them(
         watching, woken = Watching(here), asyncio.Event()
         await here.tasks(LIMITS).create(task())
         await there.tasks(LIMITS).create(task("u"))
-        here.link.lose("the test says so")
+        here.link.give_up_lease("the test says so")
         here.tasks(LIMITS).listen("u", woken.set)
         await until(lambda: len(watching.heard) == 2)
         await rest(here)

@@ -117,7 +117,7 @@ async def test_streams_end_when_their_replica_loses_its_lease(redis_server: Redi
         listening(other) as there,
     ):
         async with initialized(here) as client:
-            one.replication.replica.link.lose("as the test wants")
+            one.replication.replica.link.give_up_lease("as the test wants")
             assert await status(here, f"/messages?session_id={other.replication.replica.number}-x") == 503
             with pytest.raises(httpx.RemoteProtocolError):
                 await client.rest()

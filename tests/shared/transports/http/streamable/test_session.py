@@ -75,7 +75,7 @@ def app() -> Server[Probe]:
         replica: Any = ctx.running.replication.replica
         ctx.link.session.log(ctx.call, "error", "before", None)
         ctx.link.send_soon()
-        replica.link.lose("for the test")
+        replica.link.give_up_lease("for the test")
         await anyio.sleep_forever()
 
     return made
@@ -713,7 +713,7 @@ async def test_a_delete_is_answered_when_the_other_replicas_know(
                 await quiet()
                 assert not answers
                 if is_lost:
-                    one.replication.replica.link.lose("for the test")
+                    one.replication.replica.link.give_up_lease("for the test")
                 redis_server.send(signal.SIGCONT)
         finally:
             redis_server.send(signal.SIGCONT)

@@ -525,8 +525,8 @@ async def test_server_requests_move_from_a_lost_post_to_the_get_stream() -> None
         7,
         "notifications/cancelled",
     ]
-    assert await sessions.owner("s", 1) is None
-    assert await sessions.owner("s", 2) == 0
+    assert await sessions.serving_replica("s", 1) is None
+    assert await sessions.serving_replica("s", 2) == 0
 
 
 async def test_an_answer_is_sent_however_many_messages_wait() -> None:
