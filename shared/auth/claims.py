@@ -14,8 +14,8 @@ from .jose import BadToken
 from .metadata import canonical
 
 CLIENT = "client:"
-"""The prefix of a principal's name, before the client id, if the token belongs to a client without a user. It tells
-such a client from a user of the same name."""
+"""The prefix of a principal's name, before the client id, if the token belongs to a client without a user. It
+distinguishes such a client from a user of the same name."""
 _MAX_NAME = 512  # characters
 _MAX_SCOPES = 1_024
 

@@ -50,7 +50,7 @@ def make_proof(
     key: ECKey, method: str, url: str, now: float, *, token: str | None = None, nonce: str | None = None
 ) -> str:
     """Return the DPoP header of a request at the time `now`. `token` is the access token of the request; None for a
-    request to a token endpoint. `nonce` is the last nonce that this server has sent."""
+    request to a token endpoint. `nonce` is the last nonce that the server at `url` has sent."""
     claims: dict[str, Any] = {"jti": secrets.token_urlsafe(16), "htm": method, "htu": htu_of(url), "iat": int(now)}
     if token is not None:
         claims["ath"] = token_hash(token)

@@ -64,7 +64,7 @@ class _Requirement:
 
     scopes: frozenset[str]
     absence: Callable[[], McpError]
-    """Returns the error that the request would get if that did not exist."""
+    """Returns the error that the request would get if the tool, prompt or resource did not exist."""
 
 
 def access(policy: Policy) -> Extension[Any]:
@@ -226,11 +226,11 @@ class Access:
             principal, policy = context.peer.principal, self.policy
             if policy.restricts(principal):
                 subscription = params.notifications
-                requirement = {uri: policy.scopes_of_resource(uri) for uri in subscription.resource_subscriptions}
-                existing = [uri for uri, scopes in requirement.items() if policy.allows(principal, scopes)]
+                scopes_by_uri = {uri: policy.scopes_of_resource(uri) for uri in subscription.resource_subscriptions}
+                existing = [uri for uri, scopes in scopes_by_uri.items() if policy.allows(principal, scopes)]
                 # The scopes of all resources are required in one error. If they were required one by one, the client
                 # would send its user to the browser for each.
-                policy.require(principal, frozenset().union(*(requirement[uri] for uri in existing)))
+                policy.require(principal, frozenset().union(*(scopes_by_uri[uri] for uri in existing)))
                 subscription = subscription.model_copy(update={"resource_subscriptions": existing})
                 params = params.model_copy(update={"notifications": subscription})
             return await handler(run, context, params)

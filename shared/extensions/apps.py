@@ -11,9 +11,9 @@ SEP-1865).
             show(ctx, {"days": days})
         return text_of(days)
 
-Every client receives the same result. One that declared that it shows such pages also receives additional data for
-the page, in the result's `_meta.view`, and the URI of the page in the list of tools. Pages contain no data, so anyone
-who knows the URI of a page may read it, without any scope.
+Every client receives the same result. A client that declared that it shows such pages also receives additional data
+for the page, in the result's `_meta.view`, and the URI of the page in the list of tools. Pages contain no data, so
+anyone who knows the URI of a page may read it, without any scope.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence

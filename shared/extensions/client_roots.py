@@ -26,8 +26,8 @@ from ..server.running import Opening
 Narrow = Callable[[Any, Sequence[str]], Awaitable[Any]]
 """A function from the server's state and the URIs of a client's roots to the state for that client."""
 
-# Methods whose handlers do not use the state of the server.
-_STATELESS_METHODS = {"tools/list", "resources/templates/list", "resources/unsubscribe", "prompts/list"}
+_METHODS_WITHOUT_STATE = {"tools/list", "resources/templates/list", "resources/unsubscribe", "prompts/list"}
+"""The methods whose handlers do not use the state of the server."""
 
 
 def narrow_to_roots(opening: Opening, narrow: Narrow) -> None:
@@ -66,7 +66,7 @@ class ClientRoots:
 
     def around(self, method: Method, handler: Handler) -> Handler:
         """Return a handler for `method` that calls `handler` with the state for the client."""
-        if method.name in _STATELESS_METHODS:
+        if method.name in _METHODS_WITHOUT_STATE:
             return handler
 
         async def handle(run: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
@@ -121,7 +121,7 @@ class ClientRoots:
                 cached.failures += 1
                 cached.refusal = f"this server works only in the roots of its client, which are unknown: {reason}"
                 raise ToolError(cached.refusal) from None
-            # If the roots have changed meanwhile, `changes` is outdated, so the next call requests them again.
+            # If the roots changed during the request, `changes` is outdated, so the next call requests them again.
             cached.state, cached.changes = state, changes
 
     async def _narrow_state(self, context: Context[Any]) -> Any:

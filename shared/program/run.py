@@ -306,7 +306,7 @@ async def _run(setup: _App, options: Options, http: "HttpOptions | None", trace:
 
 
 async def becomes_ready(wait_ready: Callable[[], Awaitable[None]]) -> bool:
-    """Await `wait_ready`, and return True if no signal has ended the program meanwhile."""
+    """Await `wait_ready`. Return False if a signal has ended the program during the wait."""
     with anyio.CancelScope() as scope, stop_on_signals(scope.cancel):
         await wait_ready()
     return not scope.cancelled_caught

@@ -29,7 +29,7 @@ log = logging.getLogger("shared.program")
 REPORT_SECONDS = 1.0
 """Seconds that a worker has to send its counts; after that the parent uses the last ones that it has sent."""
 MARGIN_SECONDS = 2.0
-"""Seconds after a worker's own time limit for its end, after which it is killed."""
+"""Seconds from a worker's own time limit for its end until its parent kills it."""
 _MAX_LINE = 64 * 1_048_576
 """Maximum number of bytes of one message from a worker."""
 

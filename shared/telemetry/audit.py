@@ -99,8 +99,8 @@ class Audit:
             self.lost_lines += 1
 
     def write_later(self, line: str, max_waiting: int = MAX_WAITING) -> None:
-        """Like `write`, but write the line together with others at the next `flush`."""
-        # A required line is written at once, since otherwise the next request must not be accepted.
+        """Write a line like `write`, but together with others at the next `flush`."""
+        # A required line is written at once: if that fails, the next request must already be refused.
         if self._required:
             self.write(line, max_waiting)
             return
@@ -174,7 +174,7 @@ class Audit:
     def line_steps(
         self, request: str, raw: dict[str, Any], outcome: Outcome | BaseException | None, seconds: float
     ) -> Steps[str]:
-        """Like `line`, in steps, between which other tasks can run."""
+        """Return the same as `line`, in steps, between which other tasks can run."""
         fields, digested = self._with_arguments(request, raw)
         yield
         if digested is not None:

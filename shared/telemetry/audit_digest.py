@@ -35,7 +35,7 @@ def digest(value: Any) -> str:
 
 
 def digest_steps(value: Any) -> Steps[str]:
-    """Like `digest`, in steps, between which other tasks can run."""
+    """Return the same as `digest`, in steps, between which other tasks can run."""
     result, size = sha256(), 0
     for piece in _pieces(value):
         result.update(piece.encode())

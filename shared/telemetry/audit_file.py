@@ -22,7 +22,7 @@ from .trace import protect_file
 
 RETRY_SECONDS = 0.05
 """Seconds until the next attempt to rotate after one that failed, for instance because another process is rotating
-the file. Meanwhile, the file grows."""
+the file. Until then, the file may exceed its maximum size."""
 
 _CHECK_SECONDS = 0.001
 """Seconds between two checks that the file is still at its path. That is short enough: a program that compresses
@@ -126,7 +126,7 @@ class AuditFile:
         return file
 
     def _has_torn_end(self) -> bool:
-        """Return True if the file ends with a part of a line, which a process has left that died."""
+        """Return True if the file ends with a part of a line, which a process left when it died."""
         with self._path.open("rb", buffering=0) as file:
             size = None
             while size != (size := file.seek(0, os.SEEK_END)):

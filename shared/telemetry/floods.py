@@ -22,7 +22,7 @@ class _Flood:
     ends_at: float
     """The time, by the clock, at which the count is written."""
     entry: Entry
-    """The last entry after the first, with the number of those since then; empty if there was none."""
+    """The last entry, with the number of entries after the first; empty if only the first has come."""
 
 
 class Floods:

@@ -1,8 +1,8 @@
 """Log lines on stderr: as text for people, or as JSON for programs that collect logs.
 
 A host may start a server with a stderr that it never reads. Writing to it would then block, so a separate thread does
-it. Meanwhile, a limited number of lines waits, and further ones are dropped and counted. So logging never delays the
-protocol. The thread starts with the first line and does not keep the process alive.
+that. While the thread is blocked, a limited number of lines waits, and further ones are dropped and counted. So
+logging never delays the protocol. The thread starts with the first line and does not keep the process alive.
 """
 
 import logging

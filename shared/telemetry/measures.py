@@ -109,5 +109,5 @@ MEASURES = (
     _single("mcp.streams", "Requests and streams that are being served.", lambda figures: figures.streams),
     _single("mcp.subscriptions", "Resources with at least one subscriber.", lambda figures: figures.subscriptions),
 )
-"""All measures except the latencies. Only servers with an audit log or a store have the values of these. The samples
-of a method or tool begin with its first request."""
+"""All measures except the latencies. Only servers with an audit log or a store have the measures of these two. The
+samples of a method or tool begin with its first request."""

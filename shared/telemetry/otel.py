@@ -213,7 +213,7 @@ class _Outage(logging.Handler):
             log.warning("%s does not accept spans and metrics; continuing without them: %s", self._url, reason)
 
     def on_delivery(self) -> None:
-        """Handle that the collector has accepted data."""
+        """Record that the collector has accepted data."""
         if self._is_unavailable:
             self._is_unavailable = False
             log.warning("%s accepts spans and metrics again", self._url)

@@ -110,7 +110,7 @@ class Readiness:
             return _PENDING
         if self._check is check:
             self._check = None
-        # If the server has ended meanwhile, that state is newer than the result of the check.
+        # If the server has ended during the check, that state is newer than the result of the check.
         if self._state.phase is not Phase.READY:
             return self._state
         if check.cancelled():

@@ -1,4 +1,4 @@
-"""Calls to a server that return models and read lists to the last page. Those in `raw_calls.py` return dictionaries."""
+"""Calls to a server that return models, and read lists to the last page. `raw_calls.py` returns dictionaries."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress

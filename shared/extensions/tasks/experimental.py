@@ -1,7 +1,7 @@
 """Tasks in the form of version 2025-11-25, which calls them experimental (2025-11-25, Utilities, Tasks).
 
-The client requests a task in the params of its call. It reads the result with `tasks/result`, which waits for the
-result, and meanwhile sends the task's requests for input to the client.
+The client requests a task in the params of its call. It reads the result with `tasks/result`. While that waits for
+the result, it sends the task's requests for input to the client.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -126,7 +126,8 @@ async def _get(run: Run[Any], context: Context[Any], params: TaskParams) -> dict
 
 
 async def _get_result(run: Run[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
-    """Handle `tasks/result`: wait for the end of the task, and send its requests for input to the client."""
+    """Handle `tasks/result`: send the task's requests for input to the client until the task ends, and return its
+    outcome."""
     tasks = tasks_of(run)
     task = await tasks.find(params.task_id, _NAME, context.peer)
     async with background() as group, aclosing(tasks.follow(task.id)) as changes:

@@ -196,7 +196,7 @@ def _rename_over(new_file: Entry, entry: Entry) -> None:
 def overwrite(new_file: Entry, entry: Entry) -> None:
     """Overwrite the file at the entry, which keeps its inode, with the contents of `new_file`. Raises OSError.
 
-    This is not atomic: if the process is killed meanwhile, the file contains only a part of the contents, and
+    This is not atomic: if the process is killed during the write, the file contains only a part of the contents, and
     `new_file` all of them. Space is reserved first, if the system supports it, so that a full disk changes nothing.
     """
     source = SYSTEM.open_file(new_file.directory, new_file.name)

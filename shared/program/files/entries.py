@@ -1,8 +1,8 @@
 """A name in a directory, and the system calls on it.
 
-On systems with directory descriptors, each call identifies the directory by its descriptor, so the path of the
-directory is not looked up again, and no link can be inserted into it meanwhile. On other systems the name is a full
-path. No call follows a link at the end of the name.
+On systems with directory descriptors, each call identifies the directory by its descriptor. So the path of the
+directory is not looked up again, and a link that is inserted into it between two calls has no effect. On other
+systems the name is a full path. No call follows a link at the end of the name.
 """
 
 import errno
