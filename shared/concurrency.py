@@ -152,7 +152,7 @@ class Signal:
     async def wait(self) -> None:
         """Wait for the next `wake`."""
         future = asyncio.get_running_loop().create_future()
-        # A tuple, since the empty tuple takes no memory, and more than one task rarely waits.
+        # A tuple, since the empty tuple takes no memory, and rarely does more than one task wait.
         self._waiting = (*self._waiting, future)
         try:
             await future

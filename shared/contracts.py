@@ -5,9 +5,9 @@ This module contains only typed protocols, and the records that are passed throu
 Several processes, called replicas, may serve one server together. They share a `Stores`, in Redis for example. Its
 `async` methods are called by requests, which wait for them. Its other methods are called by callbacks: they never
 wait, and take effect in the order of the calls. The store in memory is for a single process, and its `async` methods
-never suspend. Those of any other store raise OSError while it can't be reached. There, each replica holds a lease. If
-it can't renew the lease, the other replicas give it up and answer the requests that it has not answered. It may no
-longer act then, and continues as a new replica, without any of its former state.
+never suspend. Those of any other store raise OSError while it can't be reached. In such a store, each replica holds a
+lease. A replica that can't renew its lease is given up by the others, which answer the requests that it has left
+unanswered. It may no longer act then, and continues as a new replica, without any of its former state.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -122,7 +122,7 @@ class _PlainMeta(type):
     """Creates no class for a definition."""
 
     def __new__(mcs, _name: str, _bases: tuple[type, ...], namespace: dict[str, Any], **_: Any) -> Any:
-        # pydantic reads the names of its settings there.
+        # pydantic reads the names of its settings in the annotations.
         return _Plain(namespace.get("__annotations__", {}))
 
 
@@ -137,7 +137,7 @@ def _lazy_dataclass(cls: Any = None, /, **options: Any) -> Any:
         return _dataclass(cls, **options)
     fields = _Fields(cls, {name: value for name, value in options.items() if name not in ("slots", "weakref_slot")})
 
-    # It is never removed: `object.__new__` refuses arguments if the class has ever had a `__new__` of its own.
+    # This `__new__` is never removed: `object.__new__` refuses arguments if the class has ever had one of its own.
     def __new__(created: Any, /, *_: Any, **__: Any) -> Any:  # noqa: N807
         fields.complete()
         return object.__new__(created)

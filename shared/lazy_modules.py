@@ -70,7 +70,8 @@ class _LazyModule(ModuleType):
     """A module that has not been executed yet."""
 
     def __getattr__(self, name: str) -> Any:
-        # `from module import name` looks for `__path__`, which only packages have; this is no use of the module.
+        # `from module import name` looks for `__path__`, which only packages have. This alone does not execute the
+        # module.
         if name != "__path__":
             self._execute()
         return ModuleType.__getattribute__(self, name)

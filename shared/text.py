@@ -6,11 +6,12 @@ from collections.abc import Collection, Iterable
 
 _DECEPTIVE = "[\\\\\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 _SPACE_OR_QUOTE = re.compile(r'[\s"]')
-_SHORT = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_SHORT_ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
-_BATCH_SIZE = 256
+_WORDS_AT_ONCE = 256
+"""Number of random words that are made with one system call."""
 _unused_words: list[str] = []
-"""Random words that have not been used yet. Several threads take them, so they are popped, not counted."""
+"""Random words that have not been used yet. Several threads take them, each with `pop`, which is atomic."""
 
 
 def is_unicode(text: str) -> bool:
@@ -56,7 +57,7 @@ def make_delimiters(kind: str, description: str) -> tuple[str, str]:
         word = _unused_words.pop()
     except IndexError:
         # The system call is slow, and takes as long for many words as for one.
-        digits = os.urandom(4 * _BATCH_SIZE).hex()
+        digits = os.urandom(4 * _WORDS_AT_ONCE).hex()
         word, *rest = (digits[start : start + 8] for start in range(0, len(digits), 8))
         _unused_words.extend(rest)
     mark = f"{kind}-{word}"
@@ -89,8 +90,8 @@ def nearest_option(name: str, candidates: Collection[str]) -> str | None:
 def escape_match(match: re.Match[str]) -> str:
     """Return the escape for the matched character of a file name."""
     char = match[0]
-    if char in _SHORT:
-        return _SHORT[char]
+    if char in _SHORT_ESCAPES:
+        return _SHORT_ESCAPES[char]
     code = ord(char)
     if 0xDC80 <= code <= 0xDCFF:
         return f"\\x{code - 0xDC00:02x}"

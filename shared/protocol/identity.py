@@ -41,8 +41,8 @@ class Principal:
     """An authenticated sender. Principals with the same key are equal, even if their tokens have different scopes."""
 
     key: str
-    """A short name, unique over all issuers of tokens, which may be logged. It is the owner of sessions, of signed
-    states, and of data stored for later calls."""
+    """A short name, unique over all issuers of tokens, which may be logged. Sessions, signed states, and data stored
+    for later calls belong to the principal with this key."""
     name: str = ""
     """The name in the operator's settings."""
     scopes: frozenset[str] | None = None

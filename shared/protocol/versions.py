@@ -1,5 +1,8 @@
 """The five released protocol versions as data. This is the only module that contains their dates.
 
+The versions belong to two eras. In the handshake era, up to 2025-11-25, a session begins with `initialize`, to which
+all later messages refer. In the stateless era, from 2026-07-28 on, each request contains all of this itself.
+
 Versions are compared by `order`, their position in `VERSIONS`, never as strings. Each difference between versions is
 a field of `Version`; other code reads this field instead of comparing versions.
 """

@@ -197,11 +197,12 @@ class Declaration(Features[State]):
                 "or change `opening.features` in its lifespan"
             )
 
-    def _require_first(self, function: Any, decorator: str, first: Any) -> None:
-        """Raise DeclarationError if the server was opened, or already has `first` as the function for `decorator`."""
+    def _require_first(self, function: Any, decorator: str, existing: Any) -> None:
+        """Raise DeclarationError if the server has been opened, or already has the function `existing` for
+        `decorator`."""
         self.require_changeable()
-        if first is not None:
-            name = getattr(first, "__name__", type(first).__name__)
+        if existing is not None:
+            name = getattr(existing, "__name__", type(existing).__name__)
             with locate_errors(function):
                 raise DeclarationError(
                     f"{decorator} is already set, to {name!r}: a server has one such function, which can call others"

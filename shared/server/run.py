@@ -96,8 +96,8 @@ class Run(Generic[State]):
         server, active = self.server, self.conditions.active
         return Identity(server.implementation, server.instructions, capabilities, audiences, server.log_level, active)
 
-    def present(self, identity: Identity) -> None:
-        """Present `identity` to clients that connect from now on."""
+    def replace_identity(self, identity: Identity) -> None:
+        """Describe the server by `identity` to clients that connect from now on."""
         self.identity = identity
         self.__dict__.pop("method_table", None)
 

@@ -159,7 +159,8 @@ class Opening:
                 name, version = (str(info.get(key) or "unknown")[:200] for key in ("name", "version"))
                 implementation = Implementation(name=name, version=version)
         level = log_level or server.log_level
-        self._run.present(Identity(implementation, instructions, dict(capabilities), audiences or {}, level, active))
+        identity = Identity(implementation, instructions, dict(capabilities), audiences or {}, level, active)
+        self._run.replace_identity(identity)
 
     def greet(self, greeter: Callable[[Connection], None]) -> None:
         """Call `greeter`, which neither waits nor raises, with each client that has completed the handshake."""

@@ -82,8 +82,8 @@ class HostPolicy:
     def check_origin(self, headers: Headers) -> Refusal | None:
         """Return a refusal with status 403 for an `Origin` that is not allowed. One without is allowed."""
         header_value = headers.get("origin")
-        # Browsers send this header with every request from a page to another origin. So the request comes from
-        # another program, or from a page of this server.
+        # Browsers send this header with every request from a page to another origin. So a request without it comes
+        # from another program, or from a page of this server.
         if header_value is None:
             return None
         origin = _parse_origin(header_value)

@@ -49,8 +49,8 @@ class Refusal:
 
 def refuse(status: int, reason: str, **headers: str) -> Refusal:
     """Return a refusal that gives `reason`, with these headers, e.g. `Allow="POST"`; `_` in a name becomes `-`."""
-    header_value = tuple((name.replace("_", "-").lower(), value) for name, value in headers.items())
-    return Refusal(status, failure(None, InvalidRequest(reason)), header_value)
+    pairs = tuple((name.replace("_", "-").lower(), value) for name, value in headers.items())
+    return Refusal(status, failure(None, InvalidRequest(reason)), pairs)
 
 
 @record
@@ -190,23 +190,25 @@ def check_single(headers: Headers, *, all_of_them: bool) -> Refusal | None:
 @lru_cache(64)
 def accepts(accept: str | None, media_type: str) -> bool:
     """Return True if an `Accept` header accepts `media_type`, whose most specific range in the header decides."""
-    return _best_quality(accept, {media_type: 2, f"{media_type.partition('/')[0]}/*": 1, "*/*": 0}) > 0
+    return _find_quality(accept, {media_type: 2, f"{media_type.partition('/')[0]}/*": 1, "*/*": 0}) > 0
 
 
 @lru_cache(64)
 def accepts_gzip(accept_encoding: str | None) -> bool:
     """Return True if an `Accept-Encoding` header accepts gzip (RFC 9110, section 12.5.3)."""
-    return _best_quality(accept_encoding, {"gzip": 1, "x-gzip": 1, "*": 0}) > 0
+    return _find_quality(accept_encoding, {"gzip": 1, "x-gzip": 1, "*": 0}) > 0
 
 
-def _best_quality(header: str | None, ranks: Mapping[str, int]) -> float:
-    best, quality = -1, 0.0
+def _find_quality(header: str | None, ranks: Mapping[str, int]) -> float:
+    """Return the quality of the most specific name in the header, which is the one with the highest rank; 0 if the
+    header has none of the names in `ranks`."""
+    highest_rank, quality = -1, 0.0
     for part in (header or "").lower().split(","):
         name, *parameters = (piece.strip(" \t") for piece in part.split(";"))
         # The most specific range decides, not the one with the best quality: `*/*, text/event-stream;q=0` does not
         # accept a stream (RFC 9110, section 12.5.1).
-        if ranks.get(name, -1) > best:
-            best, quality = ranks[name], _read_quality(parameters)
+        if ranks.get(name, -1) > highest_rank:
+            highest_rank, quality = ranks[name], _read_quality(parameters)
     return quality
 
 

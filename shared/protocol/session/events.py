@@ -42,7 +42,7 @@ class Call:
     """True if the call has been answered or cancelled, so that nothing more may be sent for it."""
     link: Any = None
     """The connection on which the call arrived."""
-    scope: Any = None
+    cancel_scope: Any = None
     """The cancel scope of the work on the call."""
     outlet: Any = None
     """The object that receives the outcome."""

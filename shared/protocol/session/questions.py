@@ -240,7 +240,7 @@ def read_round(
     if state is None:
         return FIRST_ROUND if answers is None else Round(answers=answers)
     content = signer.verify("requestState", state)
-    # Otherwise the answers to one call could be used for another call, or by another principal.
+    # Without this check, the answers to one call could be used for another call, or by another principal.
     if content["request"] != _request_digest(method, params, principal):
         raise InvalidParams("this requestState belongs to another request")
     if content["expires"] < now:

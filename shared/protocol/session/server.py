@@ -130,7 +130,7 @@ class ServerSession:
         return Snapshot(self._handshake.state, self._handshake.peer, self.roots_changed, self.needed_scopes)
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Replace that part with `snapshot`. Calls, questions and subscriptions remain."""
+        """Replace the part of the session that `snapshot` returns. Calls, questions and subscriptions remain."""
         self._handshake.state, self._handshake.peer = snapshot.state, snapshot.peer
         self.roots_changed = snapshot.roots_changed
         self.add_needed_scopes(snapshot.needed_scopes)
@@ -192,7 +192,7 @@ class ServerSession:
             return self._receive_batch(message) if isinstance(message, Batch) else self._handle(message)
         try:
             call = self._admission.admit(message, self.principal)
-            # An id may be used again only after the answer; before, the answer could belong to either request.
+            # An id may be used again only after the answer; until then, the answer could belong to either request.
             if message.id in self._calls:
                 raise InvalidRequest("this id is in use by a request that has not been answered yet")
         except RpcError as error:
@@ -242,7 +242,8 @@ class ServerSession:
         except RpcError as error:
             self.finish(call, error)
             return
-        # `call.peer` is that of before the handshake. The answer must have the form of the version just negotiated.
+        # `call.peer` is the peer as it was before the handshake, but the answer must have the form of the version
+        # that was just negotiated.
         if call.method.name == "initialize" and self._handshake.peer is not None:
             call.peer = self._handshake.peer
         if call.method.name in _LEVEL_METHODS:
@@ -468,11 +469,11 @@ class ServerSession:
 
     def _convert_outcome(self, call: Call, outcome: McpError | InputRequired) -> dict[str, Any] | RpcError:
         if isinstance(outcome, InputRequired):
-            name, before = call.method.name, call.round
+            name, ended_round = call.method.name, call.round
             try:
                 if outcome.carried is not None:
-                    before = replace(before, answers={}, carried=outcome.carried)
-                state = sign_state(name, call.raw, self.principal, before, signer=self._signer, now=self._now())
+                    ended_round = replace(ended_round, answers={}, carried=outcome.carried)
+                state = sign_state(name, call.raw, self.principal, ended_round, signer=self._signer, now=self._now())
             except RpcError as error:
                 return error
             return {"resultType": "input_required", "inputRequests": outcome.requests, "requestState": state}

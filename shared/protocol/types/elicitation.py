@@ -17,7 +17,7 @@ class ElicitForm(Params):
         fields = self.requested_schema.get("properties")
         items = fields.items() if isinstance(fields, dict) else ()
         defaults = {name: field.get("default") for name, field in items if isinstance(field, dict)}
-        # For example null: the user would be told of an error in a field that they did not touch.
+        # For example null: the user would see an error in a field that they did not touch.
         return {
             name: value
             for name, value in defaults.items()

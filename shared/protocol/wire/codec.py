@@ -118,7 +118,7 @@ class Codec:
         """The peer's dialect, once its first message has determined it; None for the specification."""
 
     def feed_steps(self, data: bytes) -> Steps[list[Message]]:
-        """`feed` in steps."""
+        """Return what `feed` returns, in steps."""
         parts = () if self._frames is None else self._frames.feed(data)
         return (yield from self._read_all(parts))
 
@@ -158,7 +158,7 @@ class Codec:
         return complete(self.feed_body_steps(bytes(body)))
 
     def feed_body_steps(self, body: bytes) -> Steps[list[Message]]:
-        """`feed_body` in steps."""
+        """Return what `feed_body` returns, in steps."""
         return self._read(body)
 
     def decode_body(self, body: bytes | bytearray) -> Message:
@@ -166,7 +166,7 @@ class Codec:
         return complete(self.decode_body_steps(bytes(body)))
 
     def decode_body_steps(self, body: bytes) -> Steps[Message]:
-        """`decode_body` in steps."""
+        """Return what `decode_body` returns, in steps."""
         if self._is_standard and len(body) <= MAX_LIGHT_BYTES:  # true for most messages
             return decode(body)
         return (yield from self._read_text(body, is_stream=False))[0]
@@ -372,7 +372,7 @@ def _read_message(value: Any, weight: int = 0) -> Message:
     if not isinstance(value, dict):
         return Malformed(failure(None, InvalidRequest("a message must be a JSON object")))
     valid_id = value.get("id")
-    # `isinstance(known_id, int)` would accept True, which is not an id (JSON-RPC 2.0, section 4).
+    # `isinstance(valid_id, int)` would accept True, which is not an id (JSON-RPC 2.0, section 4).
     if not isinstance(valid_id, str) and type(valid_id) is not int:
         valid_id = None
     if value.get("jsonrpc") != "2.0":

@@ -88,8 +88,8 @@ def _replace_message(message: Message, fault: Fault | None, error: ParseError) -
             return Malformed(failure(id_, refusal), is_call=True)
         case Response(id_):
             return failure(id_, refusal)
-        case Failure(id_, code, error_data):
-            return Failure(id_, code, scrub(error_data))
+        case Failure(id_, code, text):
+            return Failure(id_, code, scrub(text))
         case Notification(method, params) if fault is not None and fault.in_text:
             return Notification(scrub(method), scrub(params))
         case Notification():

@@ -24,12 +24,12 @@ _PIECE_BYTES = 262_144
 """The number of bytes that are counted in one step."""
 _DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
 _TWENTY_DIGITS = b"0" * 20
-"""Twenty digits: an integer with at least as many exceeds 64 bits, and Python needs long to write it: a microsecond
-for 40 digits, and 70 for 4,300."""
+"""Integers with at least this many digits exceed 64 bits, and Python needs long to write them: a microsecond for 40
+digits, and 70 microseconds for 4,300."""
 MAX_LONG_DIGITS = 250_000
-"""Maximum number of digits of such integers in one message."""
+"""Maximum number of digits of integers that exceed 64 bits, in one message."""
 _MANY_DIGITS = 8
-"""Such integers are counted only in a text that has more than this many bytes per value outside strings."""
+"""Those integers are counted only in a text that has more than this many bytes per value outside strings."""
 _VALUE_BYTES = 100
 """Memory in bytes of a small value, including its slot in a list or object and its name there."""
 _NON_ASCII_FACTOR = 3
@@ -46,7 +46,7 @@ def count_values(text: bytes) -> int:
 
 
 def count_steps(text: bytes) -> Steps[int]:
-    """`count_values` in steps."""
+    """Return what `count_values` returns, in steps."""
     values = long_runs = 0
     is_string, rest = False, b""
     for start in range(0, len(text), _PIECE_BYTES):

@@ -141,7 +141,7 @@ class Calls:
         self._loop = asyncio.get_running_loop()
         self._tasks: dict[Call, asyncio.Task[None]] = {}
         # When the time of a call is up, its scope is cancelled, and `_run` answers with CallTimeout.
-        self._deadlines = ExpiryQueue(budget.seconds, lambda call: call.scope.cancel())
+        self._deadlines = ExpiryQueue(budget.seconds, lambda call: call.cancel_scope.cancel())
         self._ended: Signal | None = None
         self._guests: set[CancelScope] = set()
         self._time_limit_scopes: dict[Call, tuple[CancelScope, ...]] = {}
@@ -191,7 +191,7 @@ class Calls:
         is_eligible = name in self._work.at_once and (name != _TOOL or call.params.name in self._work.tools_at_once)
         if at_once and is_eligible and self._answer_at_once(link, call):
             return
-        call.scope = CancelScope()
+        call.cancel_scope = CancelScope()
         # Not in a task group, which would cost four times as much.
         self._tasks[call] = self._loop.create_task(self._run(call), context=call.origin_context)
         call.origin_context = None
@@ -223,8 +223,8 @@ class Calls:
         if call.link is not None:
             call.link.session.cancel(call)
         call.outlet = None
-        if call.scope is not None:
-            call.scope.cancel()
+        if call.cancel_scope is not None:
+            call.cancel_scope.cancel()
 
     def detach(self, call: Call, outlet: Outlet) -> None:
         """Detach `call`, whose request was already answered, from its connection: it gives its slot back, and has no
@@ -232,7 +232,7 @@ class Calls:
         server."""
         link, call.link, call.outlet = call.link, None, outlet
         self._deadlines.stop(call)
-        for scope in (call.scope, *self._time_limit_scopes.get(call, ())):
+        for scope in (call.cancel_scope, *self._time_limit_scopes.get(call, ())):
             scope.deadline = math.inf
         if (pause := self._pauses.get(call)) is not None:
             pause.remaining.clear()
@@ -249,7 +249,7 @@ class Calls:
         # the order of expiry.
         pause, now = self._pauses.setdefault(call, _Pause()), self._loop.time()
         pause.pending += 1
-        clocks = [(call.scope, self._deadlines.pop(call, call.scope.deadline))]
+        clocks = [(call.cancel_scope, self._deadlines.pop(call, call.cancel_scope.deadline))]
         clocks += [(scope, scope.deadline) for scope in self._time_limit_scopes.get(call, ())]
         for scope, deadline in clocks:
             if deadline < math.inf:
@@ -323,7 +323,7 @@ class Calls:
         link, deadlines, is_stream = call.link, self._deadlines, call.method.is_stream
         outcome: Any = None  # a custom handler may return anything
         try:
-            with call.scope:
+            with call.cancel_scope:
                 if not (is_stream or call.is_over) and (link.is_behind or self.room.used):
                     await self._wait_for_peer(link, call)
                 if call.is_over:  # it may have been cancelled when the wait above had just ended

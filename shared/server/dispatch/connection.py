@@ -224,11 +224,11 @@ class Connection:
     __slots__ = (
         "_batch_bytes",
         "_bus",
-        "_changes",
         "_closing",
         "_loop",
         "_observer",
         "_on_outgoing",
+        "_pending_changes",
         "_progress",
         "_result_bytes",
         "_sending_bytes",
@@ -267,7 +267,7 @@ class Connection:
         """The limits on each call, set by the first call."""
         self.answers = Answers()
         self._bus = changes
-        self._changes: dict[Change, None] | None = None
+        self._pending_changes: dict[Change, None] | None = None
         self._progress: Signal | None = None
         self._closing: Signal | None = None
         self.watchers: tuple[Watcher, ...] = ()
@@ -302,10 +302,10 @@ class Connection:
         if self.calls.hooks.before_sending is not None:
             self.calls.hooks.before_sending()
         # While too many messages are waiting, no notifications of changes are added.
-        if self._changes and len(self.session.waiting) < self.calls.limits.waiting_messages:
+        if self._pending_changes and len(self.session.waiting) < self.calls.limits.waiting_messages:
             # Notifications are made only now, so that ten changes to a list while the peer was slow are reported as
             # one.
-            changes, self._changes = self._changes, None
+            changes, self._pending_changes = self._pending_changes, None
             for change in changes:
                 self.session.deliver(change)
         self._sending_bytes = self.session.waiting_bytes
@@ -372,7 +372,7 @@ class Connection:
         self.finish(still_answers=still_answers)
         with anyio.move_on_after(self.calls.limits.drain_seconds):
             await self.calls.drain(self)
-            while self.session.waiting or self._changes or self.sending:
+            while self.session.waiting or self._pending_changes or self.sending:
                 await self.wait_for_progress()
 
     def begin_close(self) -> bool:
@@ -420,13 +420,13 @@ class Connection:
     def on_change(self, change: Change) -> None:
         """Queue `change`, unless the same change already waits. If many changes wait, one of a part of a resource
         becomes one of the resource."""
-        if self._changes is None:
-            self._changes = {}
+        if self._pending_changes is None:
+            self._pending_changes = {}
             self._loop.call_soon(self._on_outgoing)
-        if change.part is not None and len(self._changes) >= MANY_CHANGES:
+        if change.part is not None and len(self._pending_changes) >= MANY_CHANGES:
             # The number of subscribed resources is limited, but not the number of their parts.
             change = replace(change, part=None)
-        self._changes[change] = None
+        self._pending_changes[change] = None
 
     def announce(self, message: LogMessage) -> None:
         """Send a log message that belongs to no call, unless too many messages already wait for the peer."""

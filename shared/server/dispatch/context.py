@@ -233,15 +233,15 @@ class Context(Generic[State]):
             if asked.setdefault(key, (question.method, params)) != (question.method, params):
                 # In the stateless era, the answer to the first question would be used for the second one.
                 raise DeclarationError(f"the key {key!r} names two different questions in one call; use two keys")
-        async with self._send_questions(questions) as answers_by_key:
-            for key, id_ in answers_by_key.items():
+        async with self._send_questions(questions) as ids_or_answers:
+            for key, id_ in ids_or_answers.items():
                 if not isinstance(id_, int):
                     continue  # the answer came with the call
                 answer = await self._wait_for_answer(id_)
                 if isinstance(answer, Failure):
                     raise PeerError(f"the client refused {questions[key].method}", code=-32603)
-                answers_by_key[key] = read_answer(questions[key], answer.result)
-            return answers_by_key
+                ids_or_answers[key] = read_answer(questions[key], answer.result)
+            return ids_or_answers
 
     @property
     def _task(self) -> CallTask | None:

@@ -112,7 +112,7 @@ class ClientDialect:
 
 
 def discover_result(info: Fields, capabilities: Fields, instructions: Any) -> Fields:
-    """Return the result of `server/discover` that describes such a server."""
+    """Return the result of `server/discover` for a server with this description."""
     result = {"supportedVersions": [NEWEST.date], "capabilities": capabilities, "_meta": {SERVER_INFO: info}}
     return {**result, "instructions": instructions} if isinstance(instructions, str) else result
 

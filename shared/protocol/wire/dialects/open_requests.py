@@ -45,9 +45,16 @@ class OpenRequests:
         return len(self._by_number)
 
     def open(
-        self, id: RequestId | None, method: str, call: str, params: dict[str, Any], *, lacks_jsonrpc: bool = False
+        self,
+        id: RequestId | None,
+        method: str,
+        internal_method: str,
+        params: dict[str, Any],
+        *,
+        lacks_jsonrpc: bool = False,
     ) -> Request:
-        """Store the peer's request for `method`; return the internal request for the method `call`, with a new id.
+        """Store the peer's request for `method`, and return the internal request for `internal_method`, with a new
+        id.
 
         Raises InvalidRequest if the peer's id is in use.
         """
@@ -55,7 +62,7 @@ class OpenRequests:
             raise InvalidRequest("this id is in use by a request that has not been answered yet")
         number = self._by_id[id] = next(self._numbers)
         self._by_number[number] = OpenRequest(id, method, lacks_jsonrpc)
-        return Request(number, call, params)
+        return Request(number, internal_method, params)
 
     def read(
         self, value: _Object, interpret: Callable[[_Object], Sequence[Message]], *, lacks_jsonrpc: bool = False

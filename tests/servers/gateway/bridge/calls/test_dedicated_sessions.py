@@ -155,10 +155,10 @@ async def test_time_limits_pause_while_the_client_is_asked() -> None:
         question = await peer.other("roots/list")
         # How long a call may still take is told by nothing else: a clock that is set forward would end the wait too.
         calls = running.calls._tasks
-        assert [call.scope.deadline for call in calls] == [float("inf")] * 2
+        assert [call.cancel_scope.deadline for call in calls] == [float("inf")] * 2
         await peer.reply(question["id"], {"roots": []})
         await peer.answer(second)
-        assert [call.scope.deadline < float("inf") for call in calls] == [True]
+        assert [call.cancel_scope.deadline < float("inf") for call in calls] == [True]
         await peer.cancel(first)
         await small.cancelled.wait()
 
