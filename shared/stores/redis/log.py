@@ -78,7 +78,7 @@ class RedisLog(StreamContext):
         requests is lost."""
         for stream in self.followed:
             if stream.serving_replica not in alive and not stream.is_over:
-                self.link.enqueue("owe", stream.session, stream.name, *self.bounds, self.retention_ms)
+                self.link.enqueue("answer_for_dead", stream.session, stream.name, *self.bounds, self.retention_ms)
 
     def extend(self) -> None:
         """Postpone the expiry of the streams that are served or read here."""

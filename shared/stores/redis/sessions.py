@@ -67,7 +67,7 @@ class RedisSessions:
 
     async def serving_replica(self, id: str, request_id: RequestId) -> int | None:
         """Return the number of the replica that serves the request `request_id`; None if no replica does."""
-        number = await self._link.ask("owner", id, json_of(request_id))
+        number = await self._link.ask("serving_replica", id, json_of(request_id))
         return None if number is None else int(number)
 
     async def update(self, id: str, before: Snapshot, after: Snapshot) -> None:

@@ -47,7 +47,7 @@ async def _leave(replica: Replica, key: str, ids: tuple[int, ...]) -> None:
     await _done(replica)
 
 
-async def _owner(replica: Replica, key: str, id_: int) -> int | None:
+async def _serving_replica(replica: Replica, key: str, id_: int) -> int | None:
     return await replica.sessions.serving_replica(key, id_)
 
 
@@ -81,7 +81,7 @@ async def _delete(replica: Replica, key: str) -> None:
 OF_SESSION: dict[str, Callable[..., Any]] = {
     "enter": _enter,
     "leave": _leave,
-    "owner": _owner,
+    "serving_replica": _serving_replica,
     "update": _update,
     "watch": _watch,
     "adopt": _adopt,
@@ -211,7 +211,7 @@ class SessionsAtWork(AtWork):
             self.history.note(key, replace(done, name="take back", arguments=(done,)))
         for key in IDS:
             for id_ in (1, 2):
-                await self.act(self.replicas[0], "owner", key, id_)
+                await self.act(self.replicas[0], "serving_replica", key, id_)
             for replica in self.replicas:
                 await self.act(replica, "enter", key, ())
             await self.act(self.replicas[1], "adopt", key)

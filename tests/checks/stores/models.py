@@ -85,7 +85,7 @@ def _leave(session: Session, _dead: Numbers, me: int, ids: tuple[int, ...]) -> E
     return replace(session, claims=session.claims - {(id_, me) for id_ in ids}), None
 
 
-def _owner(session: Session, dead: Numbers, _me: int, id_: int) -> Effect:
+def _serving_replica(session: Session, dead: Numbers, _me: int, id_: int) -> Effect:
     numbers = [number for claimed, number in session.claims if claimed == id_ and number not in dead]
     return session, numbers[0] if numbers else None
 
@@ -120,7 +120,7 @@ def _lapse(session: Session, dead: Numbers, me: int, busy: bool) -> Effect:
 _OF_SESSION: dict[str, Any] = {
     "enter": _enter,
     "leave": _leave,
-    "owner": _owner,
+    "serving_replica": _serving_replica,
     "update": _update,
     "watch": _watch,
     "adopt": _adopt,

@@ -8,7 +8,8 @@ local function now()
   return time[1] * 1000000 + time[2]
 end
 
-local function note(key, at, moment)
+-- Stores the time at which the whole burst is available again, until that time.
+local function store_time(key, at, moment)
   call('SET', key, string.format('%.0f', at), 'PX', math.ceil((at - moment) / 1000) + 1)
 end
 
@@ -17,14 +18,14 @@ end
 function operations.take(name, interval, burst, least, most)
   local key, moment = prefix .. 'l:' .. name, now()
   interval, burst, least, most = tonumber(interval), tonumber(burst), tonumber(least), tonumber(most)
-  local rests = math.max(tonumber(call('GET', key) or 0), moment)
-  local left = (moment + math.max(burst, least) * interval - rests) / interval
+  local full_at = math.max(tonumber(call('GET', key) or 0), moment)
+  local left = (moment + math.max(burst, least) * interval - full_at) / interval
   if left + 1e-6 < least then
     return { '0', string.format('%.0f', math.ceil((least - left) * interval)) }
   end
   local taken = math.max(least, math.min(most, left))
   if taken > 0 then
-    note(key, rests + taken * interval, moment)
+    store_time(key, full_at + taken * interval, moment)
   end
   return { tostring(taken), '0' }
 end
@@ -32,5 +33,5 @@ end
 -- Takes `cost` units, even if fewer are available.
 function operations.spend(name, interval, cost)
   local key, moment = prefix .. 'l:' .. name, now()
-  note(key, math.max(tonumber(call('GET', key) or 0), moment) + cost * interval, moment)
+  store_time(key, math.max(tonumber(call('GET', key) or 0), moment) + cost * interval, moment)
 end

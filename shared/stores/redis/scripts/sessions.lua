@@ -1,14 +1,14 @@
 -- Sessions. Each is a hash:
---   record, revision   its persistent state, and the number of changes to it
+--   record, revision   its persistent state, and the number of changes to that state
 --   owner              '' for no principal, otherwise '=' and the principal's key
 --   idle               milliseconds for which it is stored if no replica holds it
---   holders, lapsed    the replicas that hold it, and those that received no request for it for a long time: ' 1  2 '
+--   holders, lapsed    the replicas that hold it, and those that received no request for it for its idle time: ' 1  2 '
 --   c:ID               the replica that serves the request with that id, which is written as JSON
 --   w:URI              the replica that reports changes of that resource
 --   kept               an upper bound for the bytes stored in its streams
 -- Invariants: at most one living replica has claimed an id. At most one replica reports a resource. The record is
--- changed by compare and set. It is stored for twice `idle` after its last use or renewal by a holder, and at least as
--- long as the holder's lease.
+-- changed by compare and set. A session is stored for twice `idle` after its last use or renewal by a holder, and at
+-- least as long as that holder's lease.
 
 local function session_key(id)
   return prefix .. 's:' .. id
@@ -100,7 +100,8 @@ function operations.enter(id, owner, known, ...)
   return { found[2], record, claims and 1 or 0 }
 end
 
--- If this replica was lost and has a new number, others may have claimed these ids in the meantime.
+-- Ends this replica's claims to these ids. Other claims remain: if this replica was lost and has a new number, other
+-- replicas may have claimed the ids since then.
 function operations.leave(id, ...)
   local key, fields = session_key(id), { ... }
   for i, claimed in ipairs(fields) do
@@ -113,7 +114,8 @@ function operations.leave(id, ...)
   end
 end
 
-function operations.owner(id, claimed)
+-- Returns the replica that serves the request with the id `claimed`; nothing if no living replica does.
+function operations.serving_replica(id, claimed)
   local server = call('HGET', session_key(id), 'c:' .. claimed)
   return server and is_alive(server) and server
 end
@@ -170,7 +172,8 @@ local function end_session(id, list)
   call('DEL', session_key(id))
 end
 
--- Returns 1 if the session has ended because all its holders have let it lapse.
+-- Records that this replica received no request for the session for its idle time. Returns 1 if the session has ended,
+-- because this is now recorded for all its holders.
 function operations.lapse(id, busy)
   local key = session_key(id)
   local found = call('HMGET', key, 'holders', 'lapsed', 'idle')
@@ -193,6 +196,7 @@ function operations.lapse(id, busy)
   return 0
 end
 
+-- Records that this replica no longer holds the session.
 function operations.release(id)
   local found = call('HMGET', session_key(id), 'holders', 'idle')
   if found[2] then

@@ -32,7 +32,7 @@ local function is_there(id)
 end
 
 -- Gives the stream, which has not ended, the lifetime of its session.
-local function last(id, name)
+local function keep_stream(id, name)
   local milliseconds = call('PTTL', session_key(id))
   expire(id, name, milliseconds)
   call('PEXPIRE', names_key(id), milliseconds)
@@ -73,7 +73,7 @@ local function make_room(id, bytes)
   call('HSET', session_key(id), 'kept', kept)
 end
 
--- Adds a message. Returns its number; 1 if the reader is on this replica, which is not notified otherwise; and the
+-- Adds a message. Returns its number; 1 if the reader is on this replica, whose inbox gets no entry for it; and the
 -- bytes that a reader on another replica has not taken.
 local function add(id, name, message, kind, limits)
   local hash, list = stream_keys(id, name)
@@ -117,7 +117,7 @@ local function begin(id, name, owner, ids, reader)
   call('HSET', hash, 'owner', owner, 'ids', ids, 'last', 0, 'dropped', 0, 'size', 0, 'sent', 0, 'reader', reader,
     'over', '')
   call('RPUSH', names_key(id), name)
-  last(id, name)
+  keep_stream(id, name)
 end
 
 -- Answers the requests of a stream with an error if the replica that served them no longer exists.
@@ -192,7 +192,7 @@ function operations.append(id, name, own, message, mode, bytes, events, session,
     drop_oldest(id, tonumber(streams))
     expire(id, name, ended)
   else
-    last(id, name)
+    keep_stream(id, name)
   end
   return added
 end
@@ -230,8 +230,8 @@ function operations.find(id, name, own, bytes, events, session, ended)
   return { tonumber(found[1]), tonumber(found[2]), found[3], is_read and 1 or 0, found[5] }
 end
 
--- Makes this replica the reader of the messages after that number, or of those not taken yet if there is no number. The
--- previous reader is cut off. Returns the number before the first message, `over`, the refusal, and the messages;
+-- Makes this replica the reader of the messages after the number `after`, or of those not taken yet if `after` is ''.
+-- The previous reader is cut off. Returns the number before the first message, `over`, the refusal, and the messages;
 -- nothing if some of them are no longer stored.
 function operations.read(id, name, own, after)
   local hash, list = stream_keys(id, name)
@@ -258,7 +258,7 @@ function operations.read(id, name, own, after)
   return reply
 end
 
--- Records that a reader of the session's own stream has taken all messages up to that number.
+-- Records that a reader of the session's own stream has taken all messages up to `number`.
 function operations.sent(id, name, number)
   local hash = stream_keys(id, name)
   local before = call('HGET', hash, 'sent')
@@ -267,7 +267,8 @@ function operations.sent(id, name, number)
   end
 end
 
--- Records that the reader here has taken these bytes of a stream of requests, and notifies the replica that serves it.
+-- Records that the reader on this replica has taken `bytes` of a stream of requests, and notifies the replica that
+-- serves those requests.
 function operations.took(id, name, bytes)
   local hash = stream_keys(id, name)
   local found = call('HMGET', hash, 'owner', 'reader', 'over')
@@ -276,7 +277,8 @@ function operations.took(id, name, bytes)
   end
 end
 
--- Records that the reader here has left. Returns how many times readers have left; 0 if the reader is elsewhere.
+-- Records that the reader on this replica has left. Returns how many times readers have left; 0 if the reader is on
+-- another replica.
 function operations.unread(id, name, ended)
   local hash = stream_keys(id, name)
   local found = call('HMGET', hash, 'reader', 'over')
@@ -298,16 +300,16 @@ function operations.pause(id, name, retry)
   end
 end
 
--- Answers the requests of a replica that no longer exists.
-function operations.owe(id, name, bytes, events, session, ended)
+-- Answers the requests of a stream with an error if the replica that served them no longer exists.
+function operations.answer_for_dead(id, name, bytes, events, session, ended)
   if call('EXISTS', (stream_keys(id, name))) == 1 then
     local limits = { bytes = tonumber(bytes), events = tonumber(events), session = tonumber(session) }
     answer_for_dead(id, name, limits, ended)
   end
 end
 
--- Deletes the messages that were taken, if no reader has come since the reader left as number `left`. A later reader
--- may have left, or its replica may have died; then its client may not have received what was taken for it.
+-- Deletes the messages that were taken, if no reader has come since readers had left `left` times. A later
+-- reader may have left too, or its replica may have died: then its client may not have received all that was taken.
 function operations.forget_sent(id, name, left)
   local hash, list = stream_keys(id, name)
   local found = call('HMGET', hash, 'sent', 'dropped', 'reader', 'left')
@@ -320,7 +322,7 @@ end
 function operations.keep_streams(...)
   local list = { ... }
   for i = 1, #list, 2 do
-    last(list[i], list[i + 1])
+    keep_stream(list[i], list[i + 1])
   end
 end
 

@@ -1,8 +1,12 @@
--- Tasks. Each is a hash: the record, its revision, client and principal, and the replica that runs it. `tasks` contains
--- all of them by the time at which they expire, `tc:CLIENT` those of a client; `tp:PRINCIPAL` those of a principal by
--- the time of their creation; `th:ID` the replicas to notify of changes to one; `results` the size in bytes of each
--- result, and its client; `sizes` the total size of all results, and of each client's. The keys for all tasks expire
--- with the last task.
+-- Tasks. Each is a hash: the record, its revision, client and principal, and `owner`, the replica that runs the task.
+-- Other keys:
+--   tasks          all tasks, by the time at which they expire
+--   tc:CLIENT      the tasks of a client, by the time at which they expire
+--   tp:PRINCIPAL   the tasks of a principal, by the time of their creation
+--   th:ID          the replicas to notify of changes to a task
+--   results        the size in bytes of each task's result, and the task's client
+--   sizes          the total size of all results, and that of each client's results
+-- `tasks`, `results` and `sizes` expire with the last task.
 --
 -- Invariants: a record is changed by compare and set of its revision. The number of tasks and the bytes of their
 -- results are within the limits.
@@ -78,7 +82,7 @@ local function forget_expired(moment)
   end
 end
 
--- The same, independent of the replicas' clocks.
+-- Forgets tasks whose hash has expired. Unlike `forget_expired`, this does not depend on the clock of a replica.
 local function forget_gone()
   for _, id in ipairs(call('ZRANGE', prefix .. 'tasks', 0, 99)) do
     if call('EXISTS', task_key(id)) == 0 then
@@ -87,15 +91,16 @@ local function forget_gone()
   end
 end
 
--- Returns true if a result of `client` may grow by `more` bytes: afterwards, the client must not use more than what is
--- left for others, so a single client can have half. A server with one client has '' for it, which may use everything.
+-- Returns true if a result of `client` may grow by `more` bytes. After that, the client must not use more bytes than
+-- are left for others, so one client can use half. On a server with only one client, its name is '', and it may use
+-- all.
 local function has_room(client, more, bytes)
   local sizes = call('HMGET', prefix .. 'sizes', 'all', '=' .. client)
   local left = bytes - (sizes[1] or 0) - more
   return left >= 0 and (client == '' or (sizes[2] or 0) + more <= left)
 end
 
--- Returns 1 if there is room for the task, otherwise 0. Times and durations are in milliseconds.
+-- Stores a task. Returns 1, or 0 if there are too many tasks. Times and durations are in milliseconds.
 function operations.create_task(id, record, client, principal, moment, milliseconds, total, of_one)
   forget_expired(moment)
   local share = prefix .. 'tc:' .. client
@@ -114,22 +119,23 @@ function operations.create_task(id, record, client, principal, moment, milliseco
   if principal ~= '' then
     local own = prefix .. 'tp:' .. principal
     local newest = call('ZREVRANGE', own, 0, 0, 'WITHSCORES')
-    -- After the previous task, even if that was created by a replica with a fast clock.
+    -- The task comes after the previous one, even if a replica with a fast clock created that.
     call('ZADD', own, math.max(moment, (newest[2] or 0) + 0.001), id)
     lengthen(own, milliseconds)
   end
   return 1
 end
 
-local function told(id)
+-- Returns the record, and 1 if the replica that runs the task is alive.
+local function read_task(id)
   local found = call('HMGET', task_key(id), 'record', 'owner')
   return found[1] and { found[1], is_alive(found[2]) and 1 or 0 }
 end
 
--- Returns the record, and 1 if the replica that runs the task is alive.
+-- Returns the same as `read_task`; nothing if the task has expired.
 function operations.get_task(id, moment)
   local ends = call('ZSCORE', prefix .. 'tasks', id)
-  return ends and tonumber(ends) > tonumber(moment) and told(id)
+  return ends and tonumber(ends) > tonumber(moment) and read_task(id)
 end
 
 function operations.listed(principal, moment)
@@ -173,7 +179,7 @@ function operations.forget_task(id)
   forget_task(id)
 end
 
--- Makes this replica hear of changes to a task. Returns the milliseconds until the task expires.
+-- Makes the inbox of this replica receive changes to a task. Returns the milliseconds until the task expires.
 function operations.hear_task(id, moment)
   local ends = call('ZSCORE', prefix .. 'tasks', id)
   if not ends then

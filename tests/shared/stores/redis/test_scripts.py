@@ -27,7 +27,7 @@ async def test_a_repeated_batch_takes_effect_once_and_has_the_same_answer(
 ) -> None:
     async with scripted(redis_server, 2) as (one, two):
         await two.do("deliver", one.number, "notice", "s", "m")
-        batch = (CLAIM, ("owner", "s", "1"), ("no such operation",), ("renew", 60_000))
+        batch = (CLAIM, ("serving_replica", "s", "1"), ("no such operation",), ("renew", 60_000))
         first = await one.send(1, *batch)
         assert first[0] == [[b"notice", b"s", b"m", b"", b""]]
         assert first[1][0] == 1

@@ -23,9 +23,9 @@ async def test_claims_of_a_dead_replica_are_free(redis_server: RedisServer) -> N
         await create(one)
         await one.do("enter", "s", "=ada", "1", "1")
         await one.die()
-        assert await two.do("owner", "s", "1") is None
+        assert await two.do("serving_replica", "s", "1") is None
         assert (await two.do("enter", "s", "=ada", "1", "1"))[2] == 1
-        assert await two.do("owner", "s", "1") == b"2"
+        assert await two.do("serving_replica", "s", "1") == b"2"
 
 
 async def test_a_replica_releases_only_its_own_claims(redis_server: RedisServer) -> None:
@@ -34,7 +34,7 @@ async def test_a_replica_releases_only_its_own_claims(redis_server: RedisServer)
         await one.do("enter", "s", "=ada", "1", "1", "2")
         await two.do("leave", "s", "1")
         await one.do("leave", "s", "2", "3")
-        assert await one.batch(("owner", "s", "1"), ("owner", "s", "2")) == [b"1", None]
+        assert await one.batch(("serving_replica", "s", "1"), ("serving_replica", "s", "2")) == [b"1", None]
 
 
 async def test_a_session_key_lives_twice_the_idle_time(redis_server: RedisServer) -> None:

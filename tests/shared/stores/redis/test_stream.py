@@ -249,7 +249,7 @@ async def test_requests_of_a_dead_replica_are_answered_once(redis_server: RedisS
         await reading(two, 0)
         await one.die()
         for each in (three, two):
-            await each.do("owe", "s", "p", *BOUNDS, KEPT)
+            await each.do("answer_for_dead", "s", "p", *BOUNDS, KEPT)
         kinds = [[entry[0], *entry[3:4]] for entry in await two.inbox()]
         assert kinds == [[b"message", b"1"], [b"message", b"2"], [b"over", b"answered"]]
         reply = await reading(three, 0) or []
