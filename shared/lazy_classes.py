@@ -154,7 +154,7 @@ class _Fields:
         self._options: dict[str, Any] | None = options
 
     def complete(self) -> None:
-        """Compile the methods of the class, unless this was done before. Other threads wait meanwhile."""
+        """Compile the methods of the class, unless this was done before. Other threads wait until it is done."""
         if self._options is None:
             return
         with _lock:

@@ -54,7 +54,7 @@ class _LazyLoader(SourceFileLoader):
 
     def execute(self, module: ModuleType) -> None:
         """Execute a lazy module, unless it was executed before, or this thread is executing it. Other threads wait
-        meanwhile. An exception of the module's code is raised here, and the next call executes the module again."""
+        until it is done. An exception of the module's code is raised here, and the next call executes it again."""
         with self._lock:
             is_lazy = type(module) is _LazyModule
             if is_lazy and not self._is_executing:

@@ -52,7 +52,7 @@ class YamlError(ValueError):
 
 
 class YamlMapping(dict[str, Any]):
-    """A mapping with its line in the file and those of its keys, from 1."""
+    """A mapping that knows its line in the file and the lines of its keys, which count from 1."""
 
     def __init__(self, line: int) -> None:
         super().__init__()

@@ -121,7 +121,7 @@ class Skill:
     def file_at(self, uri: str) -> str | None:
         """Return the path of the file whose URI is exactly `uri`; None if there is none."""
         file = unquote(uri.removeprefix(f"{_SCHEME}{self.path}/"))
-        # Another spelling of the URI, e.g. with `%2e%2e`, is not that of a file, so nothing has to be resolved.
+        # Another spelling of the URI, e.g. with `%2e%2e`, is not the URI of any file, so nothing has to be resolved.
         return file if file in self.files and self.uri(file) == uri else None
 
     def entry(self) -> dict[str, Any]:

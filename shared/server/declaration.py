@@ -275,7 +275,7 @@ def _add_note(error: BaseException, note: str) -> None:
 def _accepts_opening(function: Callable[..., Any]) -> bool:
     """Return True if the lifespan can be called with the opening as its only argument."""
     own_signature = signature(function, follow_wrapped=False)
-    # A wrapper, such as that of `asynccontextmanager`, accepts any arguments; those of the wrapped function count.
+    # A wrapper, such as one of `asynccontextmanager`, accepts any arguments, so the wrapped function decides.
     is_wrapper = any(parameter.kind is Parameter.VAR_POSITIONAL for parameter in own_signature.parameters.values())
     try:
         (signature(function) if is_wrapper else own_signature).bind(None)

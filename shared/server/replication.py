@@ -32,8 +32,8 @@ class Replication:
         self._parts: dict[str, Changes] = {}
 
     def join(self, replica: "Replica") -> None:
-        """Make this run, the main run, part of the replicas: it publishes changes through `replica`, and receives
-        those of the others."""
+        """Make this run, the main run, part of the replicas: it publishes its changes through `replica`, and receives
+        the changes of other replicas."""
         self.replica = replica
         self.changes.share = partial(replica.bus.publish, "")
         replica.bus.listen(self._on_change)

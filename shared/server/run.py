@@ -72,8 +72,8 @@ class Run(Generic[State]):
 
     @cached_property
     def signer(self) -> Signer:
-        """The signer of cursors and request states. Its key is that of the environment variable MCP_STATE_KEY, which
-        several processes of this server may share; or else that of the stores; or else a key of this run only."""
+        """The signer of cursors and request states. Its key comes from the environment variable MCP_STATE_KEY, which
+        several processes of this server may share; or else from the stores; or else it is a key of this run only."""
         key = os.environ.get("MCP_STATE_KEY", "")
         # The name of the server is part of the key, so a signature of one server is invalid for another.
         if key:

@@ -203,7 +203,7 @@ class MemoryStream:
     # Storing
 
     def expire(self) -> bool:
-        """Called when nobody has read the stream for a while: delete the stream if it is that of a request, or has
+        """Called when nobody has read the stream for a while: delete the stream if it belongs to a request or has
         ended; else delete the sent messages. Return True if the stream was deleted."""
         # The session's own stream stays, with the messages that were not sent yet.
         if self.ids or self.is_over:

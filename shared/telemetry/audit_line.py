@@ -124,7 +124,7 @@ def _client_fields(sender: _Sender) -> dict[str, Any]:
 
 
 def _outcome_json(outcome: Outcome | Failure | BaseException | None) -> str:
-    """Return the JSON of the outcome; after that of an error, a field with its code."""
+    """Return the JSON string for the outcome. That of a JSON-RPC error is followed by a member `code`."""
     if isinstance(outcome, dict):
         return '"tool_error"' if outcome.get("isError") else '"ok"'
     match outcome:

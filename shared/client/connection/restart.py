@@ -32,7 +32,7 @@ class Pauses:
 
     def min_remaining(self, now: float, *, is_costly: bool) -> float:
         """Return the seconds, at the time `now`, before the server may be started for a caller that needs it now. The
-        pause is longer if the start `is_costly`, for example that of a process that always ends at once."""
+        pause is longer if the start `is_costly`, as for a process that always ends at once."""
         max_pause = MAX_COSTLY_PAUSE_SECONDS if is_costly else FIRST_SECONDS
         return max(0.0, self._last_start + min(self._pause, max_pause) - now)
 

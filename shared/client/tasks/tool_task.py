@@ -25,7 +25,7 @@ class StartedTool:
         id: str | None = None,
         immediate_result: dict[str, Any] | None = None,
     ) -> None:
-        """`read` converts the result, which is `immediate_result` or that of the task `id`, to a model."""
+        """`read` converts the result, which is `immediate_result` or the result of the task `id`, to a model."""
         self.tool = tool
         self.id = id
         """The id of the task; None if the server returned a result at once."""

@@ -4,7 +4,7 @@ shared/protocol/wire/dialects/README.md). Decisions that the document leaves to 
 * in addition to `version`, the answer to `initialize` contains the fields of the specification: `protocolVersion`,
   `serverInfo`, `capabilities` and `instructions`;
 * the answer also contains the tools and prompts, as `tools` and `prompts`, because no method lists them;
-* `lastModified` of a resource is that in the `_meta` of its contents, which files have, or else that of its
+* `lastModified` of a resource is taken from the `_meta` of its contents, where files have one, or else from its
   declaration.
 """
 

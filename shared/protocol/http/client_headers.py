@@ -58,7 +58,8 @@ class ClientHeaders:
         return session if self._version is None else {**session, VERSION_HEADER: self._version}
 
     def learn(self, request: Request, answer: Message, session_id: str | None) -> None:
-        """Store what later headers need from the answer to `request`. `session_id` is that of the HTTP response."""
+        """Store what later headers need from the answer to `request`. `session_id` is the session id in the headers
+        of the HTTP response, or None."""
         if not isinstance(answer, Response):
             return
         if request.method == "initialize":

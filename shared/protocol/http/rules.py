@@ -250,7 +250,7 @@ def check_post(headers: Headers) -> Refusal | None:
 
 
 def may_be_dialect(headers: Headers) -> bool:
-    """Return True if a POST may be that of a client with a dialect (`wire/dialects`): it has neither of the headers
+    """Return True if a POST may come from a client with a dialect (`wire/dialects`): it has neither of the headers
     in which standard clients send their version and session."""
     return headers.get(VERSION_HEADER) is None and headers.get(SESSION_ID) is None
 

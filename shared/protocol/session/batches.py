@@ -75,7 +75,7 @@ class Batches:
         return id in self._by_id
 
     def add(self, answer: Response | Failure) -> Outgoing | None:
-        """Add `answer` to those of its batch. Return the answer to the batch if it is now complete."""
+        """Add `answer` to the answers of its batch. Return the answer to the batch if it is now complete."""
         pending = self._open or self._pop(answer.id)
         if pending is not None:
             size = weigh_result(answer.result) if isinstance(answer, Response) else 0

@@ -2,8 +2,8 @@
 
 `request` queues a request, and returns its id. `outgoing` returns the queued messages, which the caller sends. The
 caller passes each received message to `receive`, which returns the events to handle. A session uses one era at a
-time: the stateless era, or that of the handshake (see `versions.py`). It may begin with `server/discover`, and switch
-to the handshake depending on the answer:
+time (see `versions.py`). It may begin in the stateless era, with `server/discover`, and switch to the handshake era
+depending on the answer:
 
     discover() ──▶ handle_discovery(answer) ──▶ STATELESS   the session is open
                                             ──▶ RETRY       call discover() once more
@@ -176,7 +176,7 @@ class ClientSession:
         return OpeningStep.FAIL if answer.code in _UNINFORMATIVE else OpeningStep.HANDSHAKE
 
     def initialize(self) -> RequestId:
-        """Queue `initialize`, and return its id. A session of the stateless era switches to that of the handshake."""
+        """Queue `initialize`, and return its id. A session of the stateless era switches to the handshake era."""
         if self._version.stateless:
             self._version = [version for version in self._accepted if not version.stateless][-1]
         identity = self._identity

@@ -301,7 +301,7 @@ class ServerSession:
         if call.release is not None:
             call.end()
         del self._calls[call.id]
-        # An emptied dict would keep its memory, which is a tenth of that of an idle session.
+        # An emptied dict would keep its memory, which is a tenth of an idle session's.
         self._calls = self._calls or {}
         if self._batches is None:
             self.waiting.append(Outgoing(answer, call.id))

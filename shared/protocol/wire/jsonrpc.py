@@ -41,8 +41,8 @@ class Response:
 
 @record
 class Failure:
-    """An error as the answer to the request `id`, which is None if it could not be read. `kind` is that of
-    `RpcError`, and is not sent."""
+    """An error as the answer to the request `id`, which is None if it could not be read. `kind` is `RpcError.kind`,
+    and is not sent."""
 
     id: RequestId | None
     code: int
@@ -59,7 +59,7 @@ class Malformed:
     failure: Failure
     silent: bool = False
     is_call: bool = False
-    """True if the input has a method, so that its id is that of a request from the peer. Otherwise it may be the id
+    """True if the input has a method, so that its id belongs to a request from the peer. Otherwise it may be the id
     of a request sent to the peer."""
 
 

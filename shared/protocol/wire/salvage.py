@@ -2,8 +2,8 @@
 
 JSON can contain text that UTF-8 can't: clients that cut text between UTF-16 units send `"\\ud83d"`, half of the
 surrogate pair of an emoji. Others send NaN, or bytes that are not UTF-8. The parser in `codec.py` rejects such a text
-as a whole, so the id is unknown, and a client that gets no answer with its id waits forever. So a rejected text is
-parsed again, leniently.
+without returning its id, and a client that gets no answer with its id waits forever. So a rejected text is parsed
+again, leniently.
 """
 
 import json

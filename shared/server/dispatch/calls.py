@@ -103,7 +103,7 @@ class Work(Protocol):
         """Return an awaitable for the result of `call`. It raises the exceptions of the handler."""
 
     async def add_nearest_name(self, link: Any, call: Call, error: UnknownName) -> UnknownName:
-        """Return `error`, that of `call`, with the most similar name that the client may see."""
+        """Return `error`, which `call` has raised, with the most similar name that the client may see."""
 
     def translate(self, error: BaseException) -> McpError | InputRequired:
         """Return the error to send for an exception of a handler. Those that end the program are raised again."""

@@ -1,8 +1,8 @@
 """The changes of a run's lists and resources: they are published here, and passed on to the connections.
 
 A connection reports changes in quick succession once: a change that still waits to be sent is not added again. So a
-peer that reads slowly does not delay others, and the number of its waiting changes is bounded by that of its
-subscriptions.
+peer that reads slowly does not delay others, and the number of changes that wait for it does not exceed the number of
+its subscriptions.
 
 A server watches resources while clients subscribe to them. `on_subscribe` is called for each subscription, and
 returns the key of the resource, with which its changes are published; `on_unsubscribe` is called when the last
@@ -126,7 +126,8 @@ class Changes:
                 self._is_wanted = True
 
     async def subscribe(self, context: Any, uri: str, client: str = "") -> str:
-        """Begin a subscription of `client` to `uri`, and return its key. `context` is that of the call.
+        """Begin a subscription of `client` to `uri`, and return the key of the resource. `context` is the context of
+        the call that subscribes.
 
         Raises ResourceNotFound if nobody can subscribe to the URI, and InvalidParams for too many subscriptions.
         """

@@ -132,7 +132,8 @@ class Function:
 
     @cached_property
     def schema(self) -> dict[str, Any]:
-        """The JSON Schema of the arguments, that of an object. Raises DeclarationError if a type has no schema."""
+        """The JSON Schema of the arguments, which describes an object. Raises DeclarationError if a type has no
+        schema."""
         return inline_definitions(self._schema_with_definitions)
 
     @cached_property
@@ -296,7 +297,7 @@ class Function:
             core: Any = TypeAdapter(self.hints[name]).core_schema
             while core["type"] in ("default", "definitions", "model", "nullable"):
                 core = core["schema"]
-            # A validator of the author that is called before that of pydantic may accept text.
+            # A validator of the author that is called before pydantic's may accept text.
             if core["type"] not in ("function-before", "function-wrap", "function-plain"):
                 type_ = format_type(self.hints[name])
                 raise DeclarationError(f"{self._what}: {name!r} can't be {type_}: clients send it as text")

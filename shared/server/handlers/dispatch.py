@@ -50,7 +50,7 @@ class Dispatch:
         return run.handlers[call.method.handler](run, context, call.params)
 
     async def add_nearest_name(self, link: Connection, call: Call, error: UnknownName) -> UnknownName:
-        """Return `error`, that of `call`, with the most similar name that the client may see."""
+        """Return `error`, which `call` has raised, with the most similar name that the client may see."""
         run = self._run
         context = Context(call, link, run, run.state, link.budget or self._set_budget(link, call))
         return await add_nearest_name(run, context, error)

@@ -65,8 +65,8 @@ class Document000:
     # Messages from the peer
 
     def read(self, value: dict[str, Any]) -> Sequence[Message]:
-        """Return the messages for a JSON object from the client: for `mcp/initialize` on a stream those of the whole
-        handshake, otherwise one."""
+        """Return the messages for a JSON object from the client: for `mcp/initialize` on a stream, all messages of a
+        handshake; for any other object, one message."""
         return self._requests.read(value, self._interpret)
 
     def refuse(self, answer: Failure) -> Malformed:
@@ -155,7 +155,8 @@ class Document000:
         return None  # a request to the client: never sent, because no client of this dialect declares capabilities
 
     def _make_initialize_result(self, result: dict[str, Any]) -> dict[str, Any]:
-        """Return the result of `mcp/initialize` (5.2.1), from that of `initialize` or `server/discover`."""
+        """Return the result of `mcp/initialize` (5.2.1), made from the result of `initialize` or
+        `server/discover`."""
         server = result.get("serverInfo") or result["_meta"][SERVER_INFO]
         standard_methods = [
             f"{_PREFIX}{row.name}"

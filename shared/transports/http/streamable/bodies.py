@@ -46,7 +46,7 @@ class Bodies:
             data: bytes = event.get("body", b"")
             if len(data) <= min(self._limit, _LARGE_BODY_BYTES):
                 _count(http, len(data))
-                return complete(decode(data))  # most bodies are short and arrive as a whole
+                return complete(decode(data))  # most bodies are short and arrive in one piece
         share = _Share(self._memory, http.client)
         try:
             body = await self._gather(http, event, share)

@@ -157,7 +157,7 @@ class HttpExchange:
 
 class Watch:
     """Watches the client while its request is served. It begins after a short delay, because most requests are
-    answered by then.
+    answered sooner.
 
     Calls `keep_alive` every `interval` seconds, and `on_gone` when the client has disconnected.
     """
