@@ -353,8 +353,7 @@ class SessionStore(Protocol):
         serves the requests from now on; it is False if any of them is already being served, on any replica."""
 
     def leave(self, id: str, request_ids: "Sequence[RequestId]") -> None:
-        """Record that the requests `request_ids` were answered or abandoned, so that their ids can be used again.
-        Never waits."""
+        """Record that `request_ids` can be used again: the requests were answered or abandoned. Never waits."""
 
     async def serving_replica(self, id: str, request_id: "RequestId") -> int | None:
         """Return the number of the replica that serves that request; None if no replica does."""

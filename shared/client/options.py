@@ -84,8 +84,7 @@ class ClientOptions:
     reported without a round trip. Requires the extra `client`."""
     tasks: bool = True
     """True if servers may turn long calls into tasks (SEP-2663, and tasks of 2025-11-25). The client follows each
-    task to its end: callers get the result as usual, however long it takes, and even if the connection is lost and
-    reopened."""
+    task to its end: callers get the result as usual, however long it takes, and even if the client reconnects."""
     capabilities: Mapping[str, Any] = field(default_factory=dict)
     """Capabilities to declare in addition to those of the handlers. A capability of the same name replaces that of a
     handler."""

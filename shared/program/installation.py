@@ -2,8 +2,8 @@
 
 The project is not in any registry, so commands must not use its bare name: a package with that name would belong to
 someone else. Each command contains the path or URL of the wheel or checkout from which this copy was installed, as
-recorded by its installer (PEP 610, `direct_url.json`), and lists the installed extras where uv and pipx would
-otherwise drop them.
+recorded by its installer (PEP 610, `direct_url.json`). Commands of uv and pipx also list the installed extras, which
+these installers would drop otherwise.
 """
 
 import json

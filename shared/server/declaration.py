@@ -198,8 +198,7 @@ class Declaration(Features[State]):
             )
 
     def _require_first(self, function: Any, decorator: str, existing: Any) -> None:
-        """Raise DeclarationError if the server has been opened, or already has the function `existing` for
-        `decorator`."""
+        """Raise DeclarationError if the server was opened, or has the function `existing` for `decorator` already."""
         self.require_changeable()
         if existing is not None:
             name = getattr(existing, "__name__", type(existing).__name__)

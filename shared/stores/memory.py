@@ -29,9 +29,8 @@ _NO_REPLICA = -1
 
 
 class _Session:
-    """A session, and the replicas that have it open (`holders`), those that have seen no request for the idle time
-    (`lapsed`), the replica that serves each request (`claims`), and the one that reports changes of each resource
-    (`watched`)."""
+    """A session. `holders` are the replicas that hold it, and `lapsed` those that have seen no request for the idle
+    time. `claims` is the replica that serves each request, and `watched` the one that reports each resource."""
 
     __slots__ = ("claims", "holders", "lapsed", "record", "watched")
 

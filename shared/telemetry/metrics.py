@@ -118,8 +118,7 @@ class Metrics:
         return self._get_series(self._methods, method if is_known else OTHER)
 
     def learn_tools(self, series: Series, answer: Response) -> None:
-        """If `series` belongs to `tools/list`, store the tools in `answer`, so that their calls are counted by
-        name."""
+        """If `series` belongs to `tools/list`, store the tools in `answer`: their calls are counted by name."""
         for name, _ in named_tools(answer.result) if series is self._methods.get(_LIST) else ():
             if len(self._listed) < MAX_LISTED_TOOLS:
                 self._listed.add(name)

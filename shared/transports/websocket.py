@@ -81,9 +81,9 @@ async def open_websocket(
     """Open a transport to `url` for the duration of the block; `headers`, and the headers from `credentials`, are
     sent with the handshake. `dialect` is as in `ClientOptions`.
 
-    Raises ValueError for any other kind of URL, OSError if the connection fails, ConnectionError if the server does
-    not speak WebSocket or the proxy that is set in the environment can't be used, and PeerError with the HTTP status
-    as its code if the server refuses.
+    Raises ValueError for any other kind of URL, and OSError if the connection fails, such as ConnectionError if the
+    server does not speak WebSocket, or the proxy from the environment can't be used. If the server refuses, raises
+    PeerError with the HTTP status as its code.
     """
     socket = await (_connect(url, headers) if credentials is None else _connect_authorized(url, headers, credentials))
     transport = WebSocketTransport(socket, dialect)

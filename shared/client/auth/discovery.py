@@ -47,10 +47,10 @@ class Discovery:
     def choose_scopes(
         self, required: Collection[str], previous: Collection[str], *, needs_person: bool
     ) -> frozenset[str]:
-        """Return the scopes to request: those that the server requires, or if it requires none, all that it supports,
-        and also the `previous` ones, which were requested before, so that the new token still serves their purposes.
-        The result is empty if none of these names a scope. `needs_person` is true if a person would have to log in
-        again: then a refresh token is requested. (2026-07-28, Authorization, Scope Selection Strategy.)"""
+        """Return the scopes to request: those that the server requires or, if it requires none, all that it supports.
+        The `previous` ones are always added, so that the new token still serves their purposes. The result may be
+        empty. `needs_person` is true if a person would have to log in again: then a refresh token is requested too.
+        (2026-07-28, Authorization, Scope Selection Strategy.)"""
         metadata = self.resource_metadata
         supported = (metadata.scopes_supported if metadata is not None else None) or ()
         scopes = frozenset(required or supported) | frozenset(previous)

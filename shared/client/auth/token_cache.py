@@ -1,8 +1,8 @@
 """The tokens of one client for a server: loaded from a store, refreshed, and stored again.
 
-Other clients may use the same tokens, in another process or for another URL of the same resource, and if a refresh
-token is used twice, an issuer that rotates refresh tokens considers it stolen. So a refresh holds the lock of the
-login, first looks for newer tokens in the store, and can't be cancelled before its result is stored.
+Other clients may use the same tokens, in another process or for another URL of the same resource. An issuer that
+rotates refresh tokens considers one that is used twice as stolen. So a refresh holds the lock of the login, first
+looks for newer tokens in the store, and can't be cancelled before its result is stored.
 """
 
 import logging

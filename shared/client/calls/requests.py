@@ -270,7 +270,7 @@ class _ProgressReports:
             self._report(*report)
 
     def on_task(self, state: TaskState) -> None:
-        """Report the text of a task that has not ended, whose progress is the percentage in the text or, if it has
+        """Report the text of a task that has not ended. The progress is the percentage in the text or, if it has
         none, the last reported progress."""
         if state.is_over or not state.message:
             return

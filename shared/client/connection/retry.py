@@ -70,8 +70,8 @@ class RetryPolicy:
     def retry_delay(
         self, method: str, params: Mapping[str, Any], error: Exception, failures: int, remaining: float | None
     ) -> float | None:
-        """Return the seconds to wait before a request is repeated that has failed `failures` times, most recently
-        with `error`, and that must end within `remaining` seconds; None if it is not to be repeated."""
+        """Return the seconds to wait before a request is repeated; None if it is not to be repeated. It has failed
+        `failures` times, most recently with `error`, and must end within `remaining` seconds."""
         if failures >= MAX_ATTEMPTS:
             return None
         if not isinstance(error, Unreached):

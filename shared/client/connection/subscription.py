@@ -166,8 +166,7 @@ async def _subscribe_each(
 
 
 async def _unsubscribe(connection: Connection, uris: Sequence[str]) -> None:
-    """Cancel the subscriptions to `uris`. Missing answers are ignored, for example if the connection closes before
-    they arrive."""
+    """Cancel the subscriptions to `uris`. Missing answers are ignored, for example if the connection closes."""
 
     async def cancel_on_close() -> None:
         await connection.closed.wait()

@@ -142,9 +142,8 @@ class LoadedSkill:
         """Return the contents of a file of the skill, given by its path in SKILL.md or by its URI. A listed file is
         fetched once.
 
-        Raises SkillRefused for a file that is not part of the skill, which affects only this call, and for a file
-        that does not match the entry, after which nothing more can be read. Raises the same errors as
-        `Client.request`.
+        Raises SkillRefused for a file that is not part of the skill, and for a file that does not match its entry;
+        after the latter, nothing more can be read. Raises the same errors as `Client.request`.
         """
         path = posixpath.normpath(file)
         uri = file if "://" in file else self._uris.get(path) or self._uris.get(unquote(path))

@@ -1,5 +1,7 @@
-"""Tool calls that may continue as tasks while their callers do something else, and the task support that tools
-declare, by which a client decides whether to request a task from a server of 2025-11-25."""
+"""Tool calls that may continue as tasks while their callers do something else.
+
+A client requests a task from a server of 2025-11-25 only if the tool has declared task support.
+"""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace

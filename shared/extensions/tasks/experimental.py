@@ -126,8 +126,7 @@ async def _get(run: Run[Any], context: Context[Any], params: TaskParams) -> dict
 
 
 async def _get_result(run: Run[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
-    """Handle `tasks/result`: send the task's requests for input to the client until the task ends, and return its
-    outcome."""
+    """Handle `tasks/result`: send the task's requests for input to the client, and return the outcome at its end."""
     tasks = tasks_of(run)
     task = await tasks.find(params.task_id, _NAME, context.peer)
     async with background() as group, aclosing(tasks.follow(task.id)) as changes:

@@ -56,8 +56,8 @@ class Changes:
         self.share: Share | None = None
         """A function that publishes a change to the other replicas; None if there are none."""
         self.on_remote_change: OnRemoteChange | None = None
-        """A function that is called with a change of a resource that another replica has published, and returns the
-        keys whose subscribers to notify here. If it is None, the subscribers of the changed key are notified. For a
+        """A function that is called with each change of a resource that another replica has published. It returns the
+        keys whose subscribers to notify here; without a function, these are the subscribers of the changed key. For a
         change called "written" (see `wrote`), it returns all keys that are concerned. A server that detects changes
         itself may instead look for changes, and return no keys. The function neither waits nor raises."""
         self._is_wanted = False

@@ -259,8 +259,8 @@ class Connection:
         self.running = self.streams = self.sending = 0
         """The number of running calls, open streams of `subscriptions/listen`, and messages being sent."""
         self._sending_bytes = self._result_bytes = self._sending_results = self._batch_bytes = 0
-        """Sizes in bytes: of the notifications that are being sent, and of the counted results that wait to be sent,
-        that are being sent, and that wait for the rest of their batches."""
+        """Sizes in bytes, in this order: of the notifications being sent; of the counted results that wait to be
+        sent, that are being sent, and that wait for the rest of their batches."""
         self.queue: deque[Call] | None = None
         """The calls that wait for a slot; None before the first one."""
         self.budget: CallLimits | None = None

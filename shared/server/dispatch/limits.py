@@ -23,8 +23,7 @@ class Limits:
     waiting_messages: int = 256
     """The number of unread messages of a slow peer beyond which the server reads nothing more from it."""
     waiting_bytes: int = 4 * 1_048_576
-    """The size in bytes of unread notifications (progress, log messages and others) beyond which the server reads
-    nothing more."""
+    """The size in bytes of unread notifications (progress, log messages etc.) beyond which nothing more is read."""
     result_bytes: int = 16 * 1_048_576
     """The size in bytes of unread results beyond which the server reads nothing more. A lower limit would slow down
     clients that send many calls at the same time."""

@@ -132,8 +132,7 @@ class Function:
 
     @cached_property
     def schema(self) -> dict[str, Any]:
-        """The JSON Schema of the arguments, which describes an object. Raises DeclarationError if a type has no
-        schema."""
+        """The JSON Schema of the arguments, of type object. Raises DeclarationError if a type has no schema."""
         return inline_definitions(self._schema_with_definitions)
 
     @cached_property

@@ -94,8 +94,7 @@ async def read_resource(run: Run[Any], context: Context[Any], params: ReadResour
 
 
 def read_resource_at_once(run: Run[Any], context: Context[Any], params: ReadResourceParams) -> dict[str, Any] | None:
-    """Handle `resources/read` for a resource that can be read at once; return None for others. Raises the errors of
-    `read_resource`."""
+    """Handle `resources/read` if this is possible at once, else return None. Raises the errors of `read_resource`."""
     etag = cached_etag(context.peer, params.meta)
     resource, variables = run.features.resources.match(params.uri)
     result = resource.read_at_once(context, params.uri, variables)
@@ -115,8 +114,7 @@ async def list_prompts(run: Run[Any], context: Context[Any], params: ListParams)
 
 
 def list_prompts_at_once(run: Run[Any], _context: Context[Any], params: ListParams) -> dict[str, Any] | None:
-    """Handle `prompts/list` if all prompts are declared; return None if there is a source of prompts, which may have
-    to wait."""
+    """Handle `prompts/list` if all prompts are declared; return None for a source of prompts, which may wait."""
     prompts = run.features.prompts
     return _page_of(run, "prompts", prompts.entries(), params) if prompts.source is None else None
 
@@ -144,8 +142,7 @@ async def complete(run: Run[Any], context: Context[Any], params: CompleteParams)
 
 
 def complete_at_once(run: Run[Any], context: Context[Any], params: CompleteParams) -> dict[str, Any] | None:
-    """Handle `completion/complete` for a prompt's argument whose values are known at once; return None for
-    others."""
+    """Handle `completion/complete` for an argument of a prompt if its values are known at once, else return None."""
     if not isinstance(params.ref, PromptReference):
         return None
     values = run.features.prompts.suggest_at_once(context, params.ref.name, params.argument)

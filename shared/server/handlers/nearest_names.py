@@ -27,8 +27,7 @@ _MIN_SIMILARITY = 0.8
 
 
 async def add_nearest_name(run: Run[Any], context: Context[Any], error: UnknownName) -> UnknownName:
-    """Return `error`, which the call of `context` has raised, with the most similar name; unchanged if no name is
-    similar."""
+    """Return `error`, which the call of `context` has raised, with the most similar name, if one is similar."""
     list_name = _LISTS.get(context.call.method.handler)
     name = getattr(context.call.params, "name", "")
     if list_name is None or len(name) > _MAX_NAME_LENGTH:

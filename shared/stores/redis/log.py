@@ -93,8 +93,7 @@ class RedisLog(StreamContext):
             self.link.enqueue("keep_streams", *names[start : start + 2 * _MAX_STREAMS])
 
     def on_lost(self) -> None:
-        """Abandon all streams, because this replica has lost its lease: their readers must reconnect, to any
-        replica."""
+        """Abandon all streams, because this replica has lost its lease. Their readers have to reconnect."""
         sessions, self._sessions = self._sessions, {}
         self.followed.clear()
         for events in sessions.values():

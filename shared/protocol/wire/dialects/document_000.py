@@ -155,8 +155,7 @@ class Document000:
         return None  # a request to the client: never sent, because no client of this dialect declares capabilities
 
     def _make_initialize_result(self, result: dict[str, Any]) -> dict[str, Any]:
-        """Return the result of `mcp/initialize` (5.2.1), made from the result of `initialize` or
-        `server/discover`."""
+        """Return the result of `mcp/initialize` (5.2.1), from a result of `initialize` or `server/discover`."""
         server = result.get("serverInfo") or result["_meta"][SERVER_INFO]
         standard_methods = [
             f"{_PREFIX}{row.name}"

@@ -53,8 +53,7 @@ class OpenRequests:
         *,
         lacks_jsonrpc: bool = False,
     ) -> Request:
-        """Store the peer's request for `method`, and return the internal request for `internal_method`, with a new
-        id.
+        """Store the peer's request for `method`. Return the internal request for `internal_method`, with a new id.
 
         Raises InvalidRequest if the peer's id is in use.
         """

@@ -1,9 +1,9 @@
 """The client transport of Streamable HTTP: every message is a POST, answered by its body or an event stream.
 
-In the handshake era a GET stream carries messages that belong to no request, a broken stream is resumed if the server
-gave its events ids, and DELETE ends the session. In the stateless era a request is cancelled by closing its stream.
-An answer without a message becomes an error whose code is the HTTP status, and a request whose connection fails gets
-`Unanswered`, so that no other request is affected.
+In the handshake era, a GET stream carries messages that belong to no request, a broken stream is resumed if its
+events have ids, and DELETE ends the session. In the stateless era, a request is cancelled by closing its stream.
+An answer without a message becomes an error whose code is the HTTP status. If a connection fails, only its request is
+affected, and gets `Unanswered`.
 
 One task for each request reads its answer; all messages go into one inbox, from which the client takes them.
 """

@@ -119,9 +119,8 @@ class Sessions:
     async def enter(
         self, id: str, principal: Principal | None, ids: Sequence[RequestId] = ()
     ) -> tuple[HttpSession, bool] | Refusal:
-        """Return the session with that id, and whether the requests `ids` are now claimed by this replica, which is
-        possible only if no replica is serving a request with one of these ids. Another principal's session is treated
-        as unknown."""
+        """Return the session with that id, and True if this replica now serves the requests `ids`; False if any of
+        them is already being served, on any replica. Another principal's session is treated as unknown."""
         try:
             # Without other replicas the store is in memory, and no session can end while it answers, so ends need not
             # be recorded.

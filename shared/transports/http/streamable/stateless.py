@@ -4,8 +4,8 @@ If the first message to send is the answer, the reply is JSON with the status of
 the reply is an event stream. A client that accepts only one of the two forms gets that; in JSON it gets no
 notifications. A client that disconnects cancels its request.
 
-A request in a dialect is served in the same way, except that the status is 200, the only one that the descriptions of
-the dialects define for an answer, unless the kind of error has a status of its own.
+A request in a dialect is served in the same way, except for the status. It is 200, the only one that the dialects
+define, unless the kind of error has a status of its own.
 """
 
 import asyncio

@@ -36,8 +36,8 @@ def newest_reader(session: ServerSession) -> Principal | None:
 def end_with_token(
     opening_principal: Principal | None, newest: Callable[[], Principal | None], end: Callable[[], None]
 ) -> Iterator[None]:
-    """Call `end` during the block, which serves a stream that `opening_principal` has opened, once neither that token
-    nor the newest one of the same principal (returned by `newest`) is valid anymore."""
+    """Watch the token with which a stream was opened (`opening_principal`) during the block, which serves the stream.
+    Call `end` as soon as neither it nor the principal's newest token (returned by `newest`) is valid any more."""
     if opening_principal is None or (opening_principal.expires is None and opening_principal.is_revoked is None):
         yield
         return
