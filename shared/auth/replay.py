@@ -64,20 +64,20 @@ class SeenProofs:
                     del self._keys[thumbprint]
                     self._owners[proofs_of_key.owner] -= 1
             self._owners += Counter()  # removes owners without keys
-        seen = self._keys.get(proof.thumbprint)
-        if seen is None:
+        key_proofs = self._keys.get(proof.thumbprint)
+        if key_proofs is None:
             if self._is_full(owner):
                 return False
-            seen = self._keys[proof.thumbprint] = _KeyProofs(owner)
+            key_proofs = self._keys[proof.thumbprint] = _KeyProofs(owner)
             self._owners[owner] += 1
         digest = sha256(proof.id.encode("utf-8", "replace")).digest()[:_DIGEST_BYTES]
         # It is no longer known which of the proofs up to the floor were sent, so all of them count as sent.
-        if digest in seen.proofs or proof.at <= seen.floor:
+        if digest in key_proofs.proofs or proof.at <= key_proofs.floor:
             return False
-        seen.proofs[digest] = proof.at
+        key_proofs.proofs[digest] = proof.at
         self._count += 1
-        if len(seen.proofs) > self._max_of_key:
-            self._drop_oldest(seen)
+        if len(key_proofs.proofs) > self._max_of_key:
+            self._drop_oldest(key_proofs)
         elif self._count > self._max_proofs:
             self._drop_oldest(max(self._keys.values(), key=lambda key: len(key.proofs)))
         return True
@@ -85,9 +85,9 @@ class SeenProofs:
     def _is_full(self, owner: str) -> bool:
         return len(self._keys) >= self._max_keys or self._owners[owner] >= MAX_KEYS_OF_OWNER
 
-    def _drop_oldest(self, seen: _KeyProofs) -> None:
-        first = next(iter(seen.proofs))
-        seen.floor = max(seen.floor, seen.proofs.pop(first))
+    def _drop_oldest(self, key_proofs: _KeyProofs) -> None:
+        first = next(iter(key_proofs.proofs))
+        key_proofs.floor = max(key_proofs.floor, key_proofs.proofs.pop(first))
         self._count -= 1
 
 

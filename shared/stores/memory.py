@@ -215,9 +215,9 @@ class MemorySessions:
         if session is None:
             return
         watched = session.watched or {}
-        before = watched.pop(uri, self._number)
-        bus = self._stores.buses.get(before)
-        if bus is not None and before != self._number:
+        previous_replica = watched.pop(uri, self._number)
+        bus = self._stores.buses.get(previous_replica)
+        if bus is not None and previous_replica != self._number:
             bus.put(Notice(id, uri=uri))
         if is_watched:
             watched[uri] = self._number

@@ -283,21 +283,21 @@ class Link:
         return batch
 
     async def _send(self, batch: list[_Operation]) -> Any:
-        words = [self.prefix.encode(), b"%d" % self.number, self._token.encode(), b"%d" % self._batch_number]
+        arguments = [self.prefix.encode(), b"%d" % self.number, self._token.encode(), b"%d" % self._batch_number]
         for operation in batch:
-            words += (operation.name.encode(), b"%d" % len(operation.arguments))
+            arguments += (operation.name.encode(), b"%d" % len(operation.arguments))
             # Encoding them here takes a fifth of the time that the library needs.
-            words += [
+            arguments += [
                 argument if type(argument) is bytes else str(argument).encode(errors="surrogatepass")
                 for argument in operation.arguments
             ]
         async with asyncio.timeout(max(min(self.lease_seconds_left, REPLY_SECONDS), 0.05)):
             try:
                 # Send the digest instead of the script, which is longer than most batches.
-                return await self._await_reply(self.client.evalsha(_DIGEST, 0, *words))
+                return await self._await_reply(self.client.evalsha(_DIGEST, 0, *arguments))
             # Redis was restarted, or another instance has become the primary, and does not have the script yet.
             except NoScriptError:
-                return await self._run(BATCH, *words)
+                return await self._run(BATCH, *arguments)
 
     def _handle_outage(self, error: Exception, batch: list[_Operation]) -> None:
         """Record that Redis did not answer. Callers that have waited for `REPLY_SECONDS` get an error."""
@@ -334,9 +334,9 @@ class Link:
                     self._undo(operation, reply)
 
     def _undo(self, operation: _Operation, reply: Any) -> None:
-        words = None if operation.undo is None else operation.undo(reply)
-        if words is not None:
-            name, *arguments = words
+        inverse = None if operation.undo is None else operation.undo(reply)
+        if inverse is not None:
+            name, *arguments = inverse
             self.enqueue(str(name), *arguments)
 
 

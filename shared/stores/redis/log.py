@@ -82,15 +82,15 @@ class RedisLog(StreamContext):
 
     def extend(self) -> None:
         """Postpone the expiry of the streams that are served or read here."""
-        names = [
-            word
+        arguments = [
+            argument
             for events in self._sessions.values()
             for name in events.continuing_streams
-            for word in (events.id, name)
+            for argument in (events.id, name)
         ]
         # In several operations, because Redis serves no other client while one is carried out.
-        for start in range(0, len(names), 2 * _MAX_STREAMS):
-            self.link.enqueue("keep_streams", *names[start : start + 2 * _MAX_STREAMS])
+        for start in range(0, len(arguments), 2 * _MAX_STREAMS):
+            self.link.enqueue("keep_streams", *arguments[start : start + 2 * _MAX_STREAMS])
 
     def on_lost(self) -> None:
         """Abandon all streams, because this replica has lost its lease. Their readers have to reconnect."""

@@ -152,8 +152,8 @@ class RedisStream:
             self.on_ended("ended", refusal)
         else:
             events = self._events
-            words = (events.id, self.name, write_refusal(refusal), events.log.retention_ms)
-            events.log.link.enqueue("finish", *words, on_reply=lambda _: self.on_ended("ended", refusal))
+            arguments = (events.id, self.name, write_refusal(refusal), events.log.retention_ms)
+            events.log.link.enqueue("finish", *arguments, on_reply=lambda _: self.on_ended("ended", refusal))
 
     def pause(self, retry_ms: int) -> None:
         """Pause the reader, if there is one."""
@@ -478,5 +478,5 @@ def read_refusal(data: bytes) -> Refusal | None:
     """Parse the result of `write_refusal`."""
     if not data:
         return None
-    status, code, message, more, headers = from_json(data)
-    return Refusal(status, Failure(None, code, message, more), tuple((name, value) for name, value in headers))
+    status, code, message, error_data, headers = from_json(data)
+    return Refusal(status, Failure(None, code, message, error_data), tuple((name, value) for name, value in headers))
