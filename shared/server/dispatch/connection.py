@@ -223,7 +223,7 @@ class Connection:
 
     __slots__ = (
         "_batch_bytes",
-        "_bus",
+        "_changes",
         "_closing",
         "_loop",
         "_observer",
@@ -266,7 +266,7 @@ class Connection:
         self.budget: CallLimits | None = None
         """The limits on each call, set by the first call."""
         self.answers = Answers()
-        self._bus = changes
+        self._changes = changes
         self._pending_changes: dict[Change, None] | None = None
         self._progress: Signal | None = None
         self._closing: Signal | None = None
@@ -384,7 +384,7 @@ class Connection:
         watchers, self.watchers = self.watchers, ()
         for watcher in watchers:
             watcher.on_close()
-        self._bus.leave(self)
+        self._changes.leave(self)
         self._on_outgoing, self.queue = _do_nothing, None
         for call in self.session.abandon():
             self.calls.cancel(call)
@@ -399,9 +399,9 @@ class Connection:
         if not self.begin_close():
             with CancelScope(shield=True):
                 await self.calls.drain(self)
-            await self._bus.unsubscribe(self.session.subscriptions.subscribed.values(), self.client)
+            await self._changes.unsubscribe(self.session.subscriptions.subscribed.values(), self.client)
 
-    # For calls, their handlers and the change bus
+    # For calls, their handlers and `Changes`
 
     def count_result(self, call: Call, outcome: Outcome) -> Outcome:
         """Count the memory of a result that has to wait for other messages, or for the rest of its batch. Return the

@@ -100,7 +100,7 @@ class Link:
         self._on_lost = on_lost
         self._on_failover = on_failover
         self._queue: deque[_Operation] = deque()
-        self._size = 0
+        self._queued_bytes = 0
         self._current_batch: list[_Operation] = []
         self._batch_number = 0
         self._token = ""
@@ -150,16 +150,16 @@ class Link:
 
     def _add(self, operation: _Operation) -> None:
         self._queue.append(operation)
-        self._size += operation.size
+        self._queued_bytes += operation.size
         if len(self._queue) == 1:
             self._changed.wake()
-        if self._size > MAX_QUEUED_BYTES:
+        if self._queued_bytes > MAX_QUEUED_BYTES:
             # In a later turn: `give_up_lease` would otherwise change the state of the caller in the middle of its
             # work.
             self._loop.call_soon(self._give_up_lease_if_full)
 
     def _give_up_lease_if_full(self) -> None:
-        if self.is_joined and self._size > MAX_QUEUED_BYTES:
+        if self.is_joined and self._queued_bytes > MAX_QUEUED_BYTES:
             self.give_up_lease("too much data is waiting for Redis")
 
     # The lease
@@ -172,7 +172,7 @@ class Link:
         self.number = int(await self._run(JOIN, self.prefix, milliseconds, token))
         self._token = token
         self._queue.clear()
-        self._batch_number = self._size = 0
+        self._batch_number = self._queued_bytes = 0
         self._lease_ends = started_at + self.lease_seconds
         self.is_joined, self.disconnect_reason, self._down_since = True, None, None
 
@@ -198,16 +198,16 @@ class Link:
             raise
 
     def renew(self, on_renewed: Callable[[int, set[int]], None]) -> None:
-        """Renew the lease. `on_renewed` is called with the number that the newest replica has got, and the numbers of
-        all replicas."""
+        """Renew the lease. `on_renewed` is called with the number of the newest replica, and the numbers of all
+        living ones."""
         requested_at = self._loop.time()
 
         def on_reply(numbers: list[bytes]) -> None:
             # Redis counts from some time between the request and the reply. This side counts from the request, so
             # that it never believes in a lease that has already expired in Redis.
             self._lease_ends = max(self._lease_ends, requested_at + self.lease_seconds)
-            newest, *others = map(int, numbers)
-            on_renewed(newest, set(others))
+            newest, *living = map(int, numbers)
+            on_renewed(newest, set(living))
 
         self.enqueue("renew", round(self.lease_seconds * 1000), on_reply=on_reply)
 
@@ -224,7 +224,7 @@ class Link:
     def _end(self, reason: str) -> None:
         self.is_joined, self.disconnect_reason = False, reason
         pending, self._queue = (*self._current_batch, *self._queue), deque()
-        self._size = 0
+        self._queued_bytes = 0
         for operation in pending:
             self._fail(operation)
         self._changed.wake()
@@ -273,7 +273,7 @@ class Link:
         size = 0
         while self._queue and len(batch) < MAX_OPERATIONS and size < MAX_BATCH_BYTES:
             operation = self._queue.popleft()
-            self._size -= operation.size
+            self._queued_bytes -= operation.size
             # Skip an operation whose caller no longer waits.
             if operation.answer is None or not operation.answer.done():
                 batch.append(operation)
@@ -306,9 +306,9 @@ class Link:
             log.warning("%s: %s", reason, error)
         self.disconnect_reason = reason
         self._down_since = self._down_since or batch[0].requested_at
-        latest = self._loop.time() - REPLY_SECONDS
+        cutoff = self._loop.time() - REPLY_SECONDS
         for operation in (*batch, *self._queue):
-            if operation.requested_at <= latest and not operation.is_patient:
+            if operation.requested_at <= cutoff and not operation.is_patient:
                 self._fail(operation)
 
     def _fail(self, operation: _Operation) -> None:

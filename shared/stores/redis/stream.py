@@ -25,7 +25,7 @@ from .link import Arguments, Link
 log = logging.getLogger("shared.stores")
 
 _UNKNOWN = -1
-"""The number of the last received message while that is unknown. No number of a message follows it."""
+"""The number of the last received message while it is unknown; no message has the next number."""
 
 
 class StreamContext:
@@ -37,7 +37,7 @@ class StreamContext:
         self.retention_ms = round(1_000 * limits.replay_seconds)
         self.bounds: Arguments = (limits.replay_bytes, limits.replay_events, limits.session_replay_bytes)
         self.unread = ExpiryQueue(limits.replay_seconds, RedisStream.forget_sent)
-        """The own streams of sessions that were read here, but are no longer."""
+        """The sessions' own streams that were read on this replica, but have no reader now."""
 
 
 class _Session(Protocol):
@@ -60,13 +60,13 @@ class RedisStream:
 
     __slots__ = (
         "_departure",
-        "_dropped",
         "_events",
         "_has_ended",
         "_is_own",
         "_is_read_elsewhere",
-        "_last",
+        "_last_dropped",
         "_last_received",
+        "_last_stored",
         "_last_taken",
         "_remote_bytes",
         "_replication",
@@ -101,7 +101,7 @@ class RedisStream:
         bytes that a reader on another replica has not taken yet."""
         self._last_received = self._last_taken = 0
         """The numbers of the last message that was received here, and of the last one that the reader took."""
-        self._last = self._dropped = 0
+        self._last_stored = self._last_dropped = 0
         """The numbers of the last message in Redis, and of the last one deleted there, when the stream was found."""
         self._departure = 0
         """The number that Redis has given to the departure of the last reader here; 0 if no reader has left."""
@@ -259,7 +259,7 @@ class RedisStream:
         self._untaken_bytes += len(message)
         limit = self._events.log.limits.stream_bytes
         if self.serving_replica is not None:
-            limit *= 2  # the replica that serves it already waits at half of that
+            limit *= 2  # the replica that serves the stream already waits at half of this limit
         if self._untaken_bytes > limit and self._untaken_bytes > len(message) and not self._has_ended:
             self._disconnect_reader()
         else:
@@ -351,11 +351,11 @@ class RedisStream:
     def has(self, number: int) -> bool:
         """Return True if there had been a message with this number when the stream was found. 0, the position before
         the first message, counts too."""
-        return 0 <= number <= self._last
+        return 0 <= number <= self._last_stored
 
     def has_all_after(self, number: int) -> bool:
         """Return True if every message after this number was still stored when the stream was found."""
-        return number >= self._dropped
+        return number >= self._last_dropped
 
     @property
     def is_read(self) -> bool:
@@ -384,7 +384,7 @@ class RedisStream:
 
     def restore(self, last: int, dropped: int, over: bytes, is_read: int, serving_replica: bytes) -> None:
         """Set the state of the stream to that in Redis, which `find` returns."""
-        self._last, self._dropped = last, dropped
+        self._last_stored, self._last_dropped = last, dropped
         self._is_read_elsewhere = bool(is_read) and self.reader is None
         link = self._events.log.link
         self.serving_replica = (

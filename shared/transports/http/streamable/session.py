@@ -68,7 +68,7 @@ class HttpSession:
         sessions share."""
         self.id, self.client = record.id, record.client
         self.request_count = int(record.snapshot.state is State.OPEN)
-        """The number of requests that this replica has received for the session, counted by its users. A session from
+        """The number of requests that this replica has received for the session, counted by `Shares`. A session from
         another replica begins with 1, because `initialize` arrived there."""
         self._shared_state = shared_state
         self._published = NEW
