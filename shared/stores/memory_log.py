@@ -68,9 +68,8 @@ class MemoryStream:
     # Writing
 
     def put(self, message: bytes, *, once: bool = False, everywhere: bool = False) -> None:
-        """Add a message. With `once`, it is not added if an equal message is still unsent; neither is it with
-        `everywhere`, which means that every replica adds the same message. Disconnects a reader that is too far
-        behind."""
+        """Add a message. With `once` or `everywhere`, it is not added if an equal message is still unsent;
+        `everywhere` means that every replica adds the same message. Disconnects a reader that is too far behind."""
         is_duplicate = (once or everywhere) and message in islice(self._messages, self._unsent_from, None)
         if self.is_over or self.is_lost or is_duplicate:
             return

@@ -53,7 +53,7 @@ smaller messages the garbage collector does that."""
 _MAX_MESSAGES = 8
 """Maximum number of messages that `try_send` writes; `send` writes more, in pieces."""
 _ATOMIC_BYTES = getattr(select, "PIPE_BUF", 512)
-"""Maximum number of bytes that a pipe accepts as a whole or not at all."""
+"""Maximum number of bytes of which a pipe accepts either all or none."""
 _POLL_SECONDS = 0.02
 """Seconds between two checks of whether the output still has a reader."""
 _UNREAD_SECONDS = 5.0
@@ -298,7 +298,7 @@ class _Output(_Descriptor):
         if not self._is_pipe or len(outgoing) > _MAX_MESSAGES:
             return False
         data = b"".join([self._codec.encode(item.message) for item in outgoing if item.message is not None])
-        if len(data) <= _ATOMIC_BYTES:  # a pipe accepts this as a whole or not at all
+        if len(data) <= _ATOMIC_BYTES:  # a pipe accepts all of this or nothing
             try:
                 # POSIX guarantees for at most PIPE_BUF bytes that all are written, or none with EAGAIN.
                 os.write(self._fd, data)
@@ -376,23 +376,23 @@ async def _write_in_thread(fd: int, data: bytes) -> None:
     """Write all of `data` in a thread. Raises OSError if that fails. Cancelling this does not stop the thread, which
     does not keep the process alive."""
     loop, done = asyncio.get_running_loop(), anyio.Event()
-    failed: OSError | None = None
+    write_error: OSError | None = None
 
     def run() -> None:
-        nonlocal failed
+        nonlocal write_error
         view = memoryview(data)
         try:
             while view:
                 view = view[os.write(fd, view) :]
         except OSError as error:
-            failed = error
+            write_error = error
         with suppress(RuntimeError):  # the loop is closed, and nothing is waiting anymore
             loop.call_soon_threadsafe(done.set)
 
     threading.Thread(target=run, name="stdout", daemon=True).start()
     await done.wait()
-    if failed is not None:
-        raise failed
+    if write_error is not None:
+        raise write_error
 
 
 @asynccontextmanager
@@ -415,7 +415,7 @@ def _protect_standard_files(fd_in: int, fd_out: int) -> Iterator[None]:
     """Redirect fd 0 and 1 during the block, so that only the owner of their copies `fd_in` and `fd_out` can use the
     original files."""
     null_fd = os.open(os.devnull, os.O_RDWR)
-    # Otherwise a child, or `input()`, that reads fd 0 would consume messages.
+    # So that a child, or `input()`, can't consume messages.
     os.dup2(null_fd, 0)
     # C libraries write to fd 1, whatever `sys.stdout` is.
     os.dup2(2, 1)

@@ -47,7 +47,7 @@ _log = logging.getLogger("shared.client.connection")
 Outcome = Answered | InputWanted | Unusable
 
 BATCH_SIZE = 8
-"""Number of waiting messages from which they are written at once instead of by the writer."""
+"""If at least this many messages are waiting, they are written at once instead of by the writer."""
 _SERVER_ENDED = "the server ended the connection"
 _REJECTED_BY_USER = -1
 """The error code for a rejection by the user (2025-11-25, Sampling, Error Handling)."""

@@ -176,9 +176,9 @@ class HostedCall:
         report = Report(progress, total, message)
         if self.id in self._tasks.local_tasks:
             self._form.send_progress(self._context, self.id, report)
-        self.say(str(report))
+        self.set_message(str(report))
 
-    def say(self, text: str) -> None:
+    def set_message(self, text: str) -> None:
         """Set the status message to `text`, which is cut at `MAX_MESSAGE_LENGTH`. Never waits: it is stored later."""
         self._message = text = text[:MAX_MESSAGE_LENGTH]
         if self.id in self._tasks.local_tasks and self._report_timer is None:

@@ -161,7 +161,7 @@ class ServerSession:
         return self._batches is not None and self._batches.has(call.id)
 
     @property
-    def subscribed(self) -> int:
+    def subscription_count(self) -> int:
         """The number of resources that the peer has subscribed to."""
         return 0 if self._subscriptions is None else len(self._subscriptions.subscribed)
 

@@ -20,7 +20,7 @@ class CallTask(Protocol):
     async def report(self, progress: float, total: float | None, message: str | None) -> None:
         """Record the progress of the call as the status message of the task."""
 
-    def say(self, text: str) -> None:
+    def set_message(self, text: str) -> None:
         """Set the status message of the task to `text`, soon after this method returns. Never waits."""
 
     def note(self, progress: float, total: float | None, message: str | None) -> None:

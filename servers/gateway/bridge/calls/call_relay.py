@@ -57,7 +57,7 @@ class CallRelay:
     def on_status(self, task: TaskState) -> None:
         """Copy the status message of the server's task to the bridge's task."""
         if task.message is not None and self.context.call.task is not None:
-            self.context.call.task.say(task.message)
+            self.context.call.task.set_message(task.message)
 
     @property
     def is_detached(self) -> bool:

@@ -104,7 +104,7 @@ def _connection(connection: Connection, session: HttpSession | None) -> dict[str
         "waiting_calls": len(connection.queue or ()),
         "waiting_messages": len(connection.session.waiting),
         "listen_streams": connection.streams,
-        "subscriptions": connection.session.subscribed,
+        "subscriptions": connection.session.subscription_count,
     }
 
 

@@ -36,8 +36,8 @@ _FRAMING_BYTES = 65_536, 8
 clients send each word of JSON as a chunk."""
 _ABSOLUTE_URL = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 _MAX_UNREAD_BYTES = 16 * 1_048_576
-"""Maximum number of bytes, of a body that is still arriving, that are read after the request has been answered, most
-likely with a refusal. If the connection were closed, a client that is still sending would lose the answer."""
+"""Maximum number of bytes of a body that are read after the request was answered, most likely with a refusal. If the
+connection were closed at once, a client that is still sending would lose the answer."""
 _LINGER_SECONDS = 30.0
 """Seconds after the close of a connection in which the client can read the remaining data."""
 _READ_SECONDS = 60.0
@@ -180,7 +180,7 @@ class Connection(HttpToolsProtocol):
         if previous_part is None and not self._has_begun:
             # Only blank lines have arrived, which may precede a request (RFC 9112, section 2.2).
             self._awaited_part = "head"
-        if self._awaited_part != self._timed_part:  # most requests arrive as a whole, and need no timer
+        if self._awaited_part != self._timed_part:  # most requests arrive in one piece, and need no timer
             self._set_timer()
         if self._awaited_part == "head":
             self._head_bytes += len(data)
