@@ -82,8 +82,8 @@ def _list_scopes(policy: Policy, run: Run[Any]) -> tuple[list[str], list[str]]:
     """Return all scopes that requests to the run may require, and those that a client should request first."""
     tools = [(tool.name, tool.options) for tool in run.features.tools.find_offered(run.settings)]
     # If the run forwards calls to another server, its tools are unknown here.
-    others = frozenset() if _declares_tools(run) else policy.other_scopes
-    return sorted({*policy.all_scopes(tools), *others}), sorted(policy.read_scopes)
+    other_scopes = frozenset() if _declares_tools(run) else policy.other_scopes
+    return sorted({*policy.all_scopes(tools), *other_scopes}), sorted(policy.read_scopes)
 
 
 def _declares_tools(run: Run[Any]) -> bool:

@@ -149,10 +149,10 @@ def read_arguments(
     Ends the program, which is called `program`, if an option is unknown or has no value. Raises ValueError with a
     one-line message for a bad value; errors that only occur at startup are not detected.
     """
-    words = _make_parser(app, program, epilog).read(arguments)
+    line_values = _make_parser(app, program, epilog).read(arguments)
     file: Mapping[str, FileValue] = {}
     exposed = None
-    path = words.get("settings", environment.get("MCP_SETTINGS") or None)
+    path = line_values.get("settings", environment.get("MCP_SETTINGS") or None)
     if path is not None:
         from .settings.settings_file import read_settings_file
         from .settings.tables import TABLES
@@ -163,8 +163,8 @@ def read_arguments(
         file, exposed = read_settings_file(Path(str(path)), fields)
     # The defaults are not validated: building the validator of a hundred options takes 3 % of a start and 1 MiB, and
     # most servers are started without options.
-    options = read_options(Options, words, environment, "MCP", file, has_valid_defaults=True)
-    settings = read_options(app.settings_model, words, environment, variable_prefix(app), file)
+    options = read_options(Options, line_values, environment, "MCP", file, has_valid_defaults=True)
+    settings = read_options(app.settings_model, line_values, environment, variable_prefix(app), file)
     if file and options.settings is not None:
         from .settings.tables import read_rules
 

@@ -9,7 +9,7 @@ from pydantic.fields import FieldInfo
 
 from shared.program import process
 from shared.program.replication import ReplicaOptions
-from shared.program.settings.options import Words, read_options, variable_of
+from shared.program.settings.options import LineValues, read_options, variable_of
 
 PREFIX = "MCP"
 """The prefix of the environment variables of these options, as with every server."""
@@ -40,7 +40,7 @@ OVER_STDIO: Mapping[str, FieldInfo] = {name: field for name, field in OVER_HTTP.
 """The options of a program that one client starts."""
 
 
-def read_common(arguments: Words, transport: Literal["stdio", "http"]) -> Options:
+def read_common(arguments: LineValues, transport: Literal["stdio", "http"]) -> Options:
     """Read the options from the command line and the environment; options that do not apply here are ignored.
 
     Raises ValueError with a one-line message for an invalid one.

@@ -16,7 +16,7 @@ from shared.auth.policy import Rules
 from shared.program.process import Options, set_limits
 from shared.program.rules import rule_extensions
 from shared.program.run import variable_prefix
-from shared.program.settings.options import FileValue, Words, read_options
+from shared.program.settings.options import FileValue, LineValues, read_options
 from shared.program.settings.tables import TABLES
 from shared.server.extension import Extension
 from shared.server.server import NoSettings
@@ -117,7 +117,7 @@ def choose_servers(
 
 
 def choose_joined(
-    names: Sequence[str], catalog: Catalog, configuration: Configuration, words: Words, *, is_local: bool = True
+    names: Sequence[str], catalog: Catalog, configuration: Configuration, words: LineValues, *, is_local: bool = True
 ) -> Choice:
     """Return the servers of `choose_servers`, and which of them are joined: according to `words` of the command line,
     else according to the configuration. Raises ValueError with a one-line message for invalid input."""

@@ -7,7 +7,7 @@ from typing import get_origin
 from ...text import nearest_option
 from ..messages import exit_with_error
 from .command_line import CommandLine, Spelling, read_command_line
-from .options import Group, Words, option_spellings, positional_field
+from .options import Group, LineValues, option_spellings, positional_field
 
 _HELP, _HELP_ALL, _VERSION = "-h", "--help-all", "--version"
 
@@ -35,7 +35,7 @@ class OptionParser:
         self._fields = {name: field for group in groups for name, field in group.fields.items()}
         self._positional = positional_field(self._fields)
 
-    def read(self, arguments: Sequence[str] | None) -> Words:
+    def read(self, arguments: Sequence[str] | None) -> LineValues:
         """Return the values on the command line by field. Ends the program if an option is unknown or has no value,
         and after the help or version."""
         words = list(sys.argv[1:] if arguments is None else arguments)
@@ -59,7 +59,7 @@ class OptionParser:
         return values
 
     def format_help(self, *, with_rare: bool = False) -> str:
-        """Return the help, as wide as the terminal; groups that `is_rare` are included only `with_rare`."""
+        """Return the help, as wide as the terminal, with the groups of rare options only if `with_rare`."""
         from .help import help_text
 
         shown = [group for group in self.groups if with_rare or not group.is_rare]

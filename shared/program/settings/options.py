@@ -18,7 +18,7 @@ from pydantic.fields import FieldInfo
 from .command_line import Spelling, spellings
 
 Model = TypeVar("Model", bound=BaseModel)
-Words = Mapping[str, str | list[str]]
+LineValues = Mapping[str, str | list[str]]
 """The values of each field on a command line: the last value, or all values of a field that takes several."""
 
 _INSTRUCTIONS = {
@@ -127,7 +127,7 @@ def variable_of(name: str, prefix: str) -> str:
 
 def read_options(
     model: type[Model],
-    words: Words,
+    line_values: LineValues,
     environment: Mapping[str, str] = _EMPTY,
     prefix: str = "",
     file: Mapping[str, FileValue] = _EMPTY,
@@ -144,8 +144,8 @@ def read_options(
     for name, field in model.model_fields.items():
         variable = variable_of(name, prefix)
         sources[name] = extra_of(field).get("positional") or flag_of(name)
-        if name in words:
-            values[name] = words[name]
+        if name in line_values:
+            values[name] = line_values[name]
         elif environment.get(variable):
             values[name], sources[name] = environment[variable], variable
             if get_origin(field.annotation) is list:

@@ -311,14 +311,14 @@ class Codec:
         return LineBuffer(self._max_message)
 
     def _refuse_dropped(self, frame: "Oversized | Misframed") -> Malformed:
-        error_answer: RpcError
+        error: RpcError
         if isinstance(frame, Oversized):
-            error_answer = InvalidRequest(f"a message may have at most {frame.limit:,} bytes")
+            error = InvalidRequest(f"a message may have at most {frame.limit:,} bytes")
         else:
-            error_answer = ParseError(frame.reason)
+            error = ParseError(frame.reason)
         if isinstance(frame, Oversized) and frame.answered_id is not None:
-            return Malformed(failure(frame.answered_id, error_answer), silent=True)
-        return Malformed(failure(None if self._is_client else frame.id, error_answer), self._is_client)
+            return Malformed(failure(frame.answered_id, error), silent=True)
+        return Malformed(failure(None if self._is_client else frame.id, error), self._is_client)
 
     def _with_header(self, body: bytes) -> bytes:
         return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)

@@ -63,7 +63,7 @@ class JsonSchema(GenerateJsonSchema):
         return deepcopy(_ANYTHING) if self.mode == "serialization" else super().any_schema(schema)
 
     def dict_schema(self, schema: Any) -> Any:
-        """Return the schema of a dictionary. That of any values is `true`, which most hosts understand."""
+        """Return the schema of a dictionary. Values of any type get the schema `true`, which most hosts support."""
         result = super().dict_schema(schema)
         return {**result, "additionalProperties": True} if result.get("additionalProperties") == _ANYTHING else result
 
@@ -128,7 +128,7 @@ class Function:
         self._context_name = next(takes_context, None)
         self._fields = self._read_parameters()
         self._names = {name_of_argument(name, *field): name for name, field in self._fields.items()}
-        """The names of the parameters, by those of the arguments; `Field(alias=...)` makes them differ."""
+        """The name of each parameter by the name of its argument; `Field(alias=...)` makes the two differ."""
 
     @cached_property
     def schema(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from servers.filesystem.settings import Settings
 from shared.program.run import Options
 from shared.program.settings.option_parser import OptionParser
-from shared.program.settings.options import Group, Words
+from shared.program.settings.options import Group, LineValues
 
 
 class Given(NamedTuple):
@@ -86,6 +86,6 @@ def parser() -> OptionParser:
     return OptionParser("files", [Group(Settings.model_fields, "files"), Group(Options.model_fields, "every server")])
 
 
-def words(*arguments: str) -> Words:
+def words(*arguments: str) -> LineValues:
     """Parses a command line of the filesystem server."""
     return parser().read(arguments)

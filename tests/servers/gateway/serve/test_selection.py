@@ -6,10 +6,10 @@ import pytest
 
 from servers.gateway.serve.configuration import read_configuration
 from servers.gateway.serve.selection import JoinOptions
-from shared.program.settings.options import Words, read_options
+from shared.program.settings.options import LineValues, read_options
 
 
-def joining(folder: Path, text: str, given: Words | None = None) -> JoinOptions:
+def joining(folder: Path, text: str, given: LineValues | None = None) -> JoinOptions:
     path = folder / "bundle.yaml"
     path.write_text(f"{text}\nservers: {{fetch: {{}}}}")
     return read_options(JoinOptions, given or {}, file=read_configuration(path).join_options)
