@@ -286,8 +286,8 @@ class _Call:
         self._raw = params.model_dump(mode="json", by_alias=True, exclude_none=True) if raw is None else raw
         # A gateway may list the object under another name than its server.
         for key in ("name", "uri"):
-            if isinstance(own := getattr(params, key, None), str) and self._raw.get(key, own) != own:
-                self._raw = {**self._raw, key: own}
+            if isinstance(own_name := getattr(params, key, None), str) and self._raw.get(key, own_name) != own_name:
+                self._raw = {**self._raw, key: own_name}
 
     async def run(self, handler: Handler, run: Run[Any], params: Any) -> Any:
         """Call `handler` and return the result; then log the call, unless a call within it has been logged."""

@@ -119,8 +119,8 @@ class Requests:
             return result
 
         async def answer_input(key: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
-            answer_inputs = await self._link.connection.answer_inputs(InputWanted(0, {key: (method, params)}, None))
-            result: dict[str, Any] = answer_inputs["inputResponses"][key]
+            answers = await self._link.connection.answer_inputs(InputWanted(0, {key: (method, params)}, None))
+            result: dict[str, Any] = answers["inputResponses"][key]
             return result
 
         return TaskChannel(request, answer_input, not self._link.connection.session.stateless, on_task, self._pause)
@@ -165,13 +165,13 @@ class Requests:
         timeout_seconds: float | None,
         on_notification: OnNotification | None,
     ) -> dict[str, Any]:
-        answer_inputs: dict[str, Any] = {}
+        answer_params: dict[str, Any] = {}
         has_visited = False
         for _ in range(MAX_ROUNDS):
             try:
                 result = await self._round(
                     method,
-                    {**request, **answer_inputs} if answer_inputs else request,
+                    {**request, **answer_params} if answer_params else request,
                     timeout_seconds,
                     on_notification,
                 )
@@ -184,7 +184,7 @@ class Requests:
                 self._learn(method, result)
                 return result
             self._on_input_required(method, request)
-            answer_inputs = await self._link.connection.answer_inputs(result)
+            answer_params = await self._link.connection.answer_inputs(result)
         raise McpError(f"{method} was not completed within {MAX_ROUNDS} rounds")
 
     async def exchange(

@@ -127,7 +127,7 @@ async def _host_call(
 ) -> dict[str, Any]:
     """Handle a call that may become a task. Raises MissingCapability if it must become one, and the client does not
     support tasks."""
-    # If a server in this process has forwarded the call to this one, it is a task of that server, if at all.
+    # If another server in this process has forwarded the call to this one, only that server may make it a task.
     if context.call.task is not None or context.link.calls is not run.calls:
         return await handler(run, context, params)
     task_support = await tasks_of(run).support_of(context, params.name)

@@ -109,11 +109,11 @@ def prepare_replacement(
         on_failure.callback(discard, new_file)
         try:
             write_all(descriptor, data)
-            lost: list[str] = []
+            unset: list[str] = []
             if existing is not None:
-                lost = set_metadata(descriptor, existing, attributes_at(entry) if attributes is None else attributes)
+                unset = set_metadata(descriptor, existing, attributes_at(entry) if attributes is None else attributes)
             # An owner or group that can't be set is tolerated, since the system may not allow it.
-            if required := {*lost} - {"owner", "group"}:
+            if required := {*unset} - {"owner", "group"}:
                 raise MetadataError(f"its attribute {min(required)}")
             # The file system's clock may advance only every few milliseconds, so that two versions could have the
             # same etag.

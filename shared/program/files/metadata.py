@@ -74,21 +74,21 @@ def set_metadata(descriptor: int, original: os.stat_result, attributes: Attribut
     if sys.platform == "win32" or not _HAS_OWNERS:
         return []
     current_stat = os.fstat(descriptor)
-    lost, mode = [], stat.S_IMODE(original.st_mode)
+    unset, mode = [], stat.S_IMODE(original.st_mode)
     if not stat.S_ISDIR(original.st_mode):
         # Any write removes set-user-id and set-group-id.
         mode &= ~(stat.S_ISUID | stat.S_ISGID)
     if current_stat.st_uid != original.st_uid and not _set_owner(descriptor, original.st_uid, -1):
-        lost.append("owner")
+        unset.append("owner")
     if current_stat.st_gid != original.st_gid and not _set_owner(descriptor, -1, original.st_gid):
-        lost.append("group")
+        unset.append("group")
         # The new group must not get the access that the previous group had.
         mode &= ~stat.S_IRWXG
-    lost += _set_attributes(descriptor, attributes)
-    if any(name in attributes and (name in lost or "group" in lost) for name in _ACCESS_CONTROL_LISTS):
+    unset += _set_attributes(descriptor, attributes)
+    if any(name in attributes and (name in unset or "group" in unset) for name in _ACCESS_CONTROL_LISTS):
         raise MetadataError("its access control list")
     os.chmod(descriptor, mode)
-    return lost
+    return unset
 
 
 def lost_owner(original: os.stat_result, now: os.stat_result) -> list[str]:
@@ -129,7 +129,7 @@ def _set_attributes(descriptor: int, attributes: Attributes) -> list[str]:
     Return the names of the attributes that can't be set."""
     if sys.platform != "linux":
         return []
-    current_attributes, lost = attributes_of(descriptor), []
+    current_attributes, unset = attributes_of(descriptor), []
     for name in _ACCESS_CONTROL_LISTS:
         if name in current_attributes and name not in attributes:
             os.removexattr(descriptor, name)
@@ -138,5 +138,5 @@ def _set_attributes(descriptor: int, attributes: Attributes) -> list[str]:
             try:
                 os.setxattr(descriptor, name, value)
             except OSError:
-                lost.append(name)
-    return lost
+                unset.append(name)
+    return unset

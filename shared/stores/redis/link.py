@@ -198,8 +198,7 @@ class Link:
             raise
 
     def renew(self, on_renewed: Callable[[int, set[int]], None]) -> None:
-        """Renew the lease. `on_renewed` is called with the number of the newest replica, and the numbers of all
-        living ones."""
+        """Renew the lease. `on_renewed` gets the number of the newest replica, and those of all living replicas."""
         requested_at = self._loop.time()
 
         def on_reply(numbers: list[bytes]) -> None:
