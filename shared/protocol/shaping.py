@@ -74,7 +74,7 @@ _PARTS: dict[str, dict[str, str]] = {
 
 _RESULT_TYPES = {"tools/call": "CallToolResult"}
 _OBJECT: dict[str, Any] = {}
-"""Before 2026-07-28, structured content must be an object, and so must the value that an output schema describes."""
+"""Stands for missing structured content, since before 2026-07-28 only an object is allowed there."""
 _APP_FIELDS = ("ui", "ui/resourceUri")
 """The fields of `_meta` that peers of every version receive. They belong to MCP Apps, which supports versions from
 2024-11-05 on; the host Goose uses it with 2025-03-26."""

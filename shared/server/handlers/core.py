@@ -150,7 +150,7 @@ def complete_at_once(run: Run[Any], context: Context[Any], params: CompleteParam
 
 
 async def subscribe(run: Run[Any], context: Context[Any], params: UriParams) -> dict[str, Any]:
-    """Handle `resources/subscribe` of the handshake era. Raises ResourceNotFound if there is none."""
+    """Handle `resources/subscribe` of the handshake era. Raises ResourceNotFound if there is no such resource."""
     subscriptions = context.link.session.subscriptions
     if params.uri in subscriptions.subscribed:
         return {}
