@@ -530,7 +530,7 @@ async def lost_connection_of_a_client() -> Scenario:
         patch.setattr("shared.client.connection.link.monitor", monitor)
         link = Link(unused, ClientOptions(), connect, start, lambda: None)
         async with link.run():
-            link.connection.lose("")
+            link.connection.abort("")
             results = yield link.current(None), link.current(None)
             current = await link.current(None)
             assert {CANCELLED, current} >= {*results}
