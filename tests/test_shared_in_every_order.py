@@ -506,7 +506,7 @@ async def lost_connection_of_a_client() -> Scenario:
         async def drain(self) -> None:
             await checkpoint()
 
-        def lose(self, _reason: str) -> None:
+        def abort(self, _reason: str) -> None:
             self.gone.set()
 
     @asynccontextmanager
@@ -527,7 +527,7 @@ async def lost_connection_of_a_client() -> Scenario:
     connect: Any = Lost
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("shared.client.connection.link.open_session", open_session)
-        patch.setattr("shared.client.connection.link.monitor", monitor)
+        patch.setattr("shared.client.connection.link._monitor", monitor)
         link = Link(unused, ClientOptions(), connect, start, lambda: None)
         async with link.run():
             link.connection.abort("")
