@@ -60,6 +60,7 @@ def read_patch(text: str) -> list[FilePatch]:
     """Return the files of a unified diff, in order. Raises `bad_patch`."""
     lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
     files: dict[str, FilePatch] = {}
+    edits: list[Edit] = []
     headings: list[str] = []
     index, end, header = 0, -1, -1
     while index < len(lines):

@@ -134,14 +134,16 @@ class TokenEndpoint:
         issuer, proofs = self._issuer.issuer, self._proofs
         if proofs is None:
             return await self._web.post_form(self._url, fields, referrer=issuer, headers=headers)
+        proof = proofs.headers("POST", self._url)
+        answer = await self._web.post_form(self._url, fields, referrer=issuer, headers={**headers, **proof})
+        is_new, document = proofs.learn(self._url, answer.headers), answer.document
         # The request is sent again once, with the new nonce (RFC 9449, section 8). An issuer that requires another
         # nonce each time would otherwise be asked forever.
-        for _ in range(2):
-            proof = proofs.headers("POST", self._url)
-            answer = await self._web.post_form(self._url, fields, referrer=issuer, headers={**headers, **proof})
-            is_new, document = proofs.learn(self._url, answer.headers), answer.document
-            if not is_new or not isinstance(document, dict) or document.get("error") != "use_dpop_nonce":
-                break
+        if not is_new or not isinstance(document, dict) or document.get("error") != "use_dpop_nonce":
+            return answer
+        proof = proofs.headers("POST", self._url)
+        answer = await self._web.post_form(self._url, fields, referrer=issuer, headers={**headers, **proof})
+        proofs.learn(self._url, answer.headers)
         return answer
 
     def _authenticate(self, body: str) -> tuple[dict[str, str], str]:
