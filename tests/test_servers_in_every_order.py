@@ -38,7 +38,7 @@ from servers.filesystem.watch.journal import Journal, Selection
 from servers.filesystem.watch.subscriptions import GlobTrees, Listings
 from servers.filesystem.watch.watcher import Watcher
 from servers.gateway.bridge import Upstream
-from servers.gateway.bridge.calls.dedicated_sessions import _ProcessLimit
+from servers.gateway.bridge.calls.dedicated_sessions import DedicatedSession, _ProcessLimit
 from servers.gateway.bridge.calls.pool import SessionPool
 from servers.gateway.bridge.tasks import UpstreamTasks
 from servers.gateway.bridge.watching import listen_streams
@@ -55,6 +55,7 @@ from servers.postgres.watch.watched_database import WatchedPostgresDatabase
 from servers.sqlite.engine.pool import Pool as SqlitePool
 from servers.sqlite.watch.watch import Watch as SqliteWatch
 from servers.sqlite.watch.watched_database import WatchedSqliteDatabase
+from shared.client.options import ClientOptions
 from shared.concurrency import TaskSet
 from shared.errors import ToolError
 from shared.program.files.entries import Place
@@ -387,6 +388,49 @@ async def sessions_of_a_pool() -> Scenario:
     assert (len(pool), pool._waiting, len(pool.pending_calls)) == (1, 0, 0)
     assert [session.call for session in pool._sessions] == [None]
     pool.close()
+    await stop(tasks, errors)
+
+
+async def reopened_session_of_a_client() -> Scenario:
+    errors: list[BaseException] = []
+    tasks, states = TaskSet(errors.append), list[str]()
+
+    class Client:
+        def __init__(self) -> None:
+            self.connected, self._lost = True, anyio.Event()
+
+        def lose(self) -> None:
+            self.connected = False
+            self._lost.set()
+
+        async def ended(self) -> None:
+            await self._lost.wait()
+
+    @asynccontextmanager
+    async def connect(_: Any) -> AsyncIterator[Any]:
+        await checkpoint()
+        states.append("opened")
+        yield Client()
+
+    class Listener:
+        async def on_reopen(self, _: Any) -> None:
+            await checkpoint()
+            states.append("restored")
+
+    async def call() -> None:
+        await session.open()
+        assert states == ["opened", "opened", "restored"]
+
+    connection: Any = SimpleNamespace(upstream=Upstream("a", connect), wait_until_up=do_nothing)
+    link: Any = SimpleNamespace(client="ada", is_busy=False)
+    listener: Any = Listener()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("shared.client.connection.restart.FIRST_SECONDS", 0.0)
+        session = DedicatedSession(connection, link, ClientOptions(), tasks, listener, None)
+        client: Any = await session.open()
+        client.lose()
+        results = yield call(), call()
+        assert set(results) <= {None, CANCELLED}
     await stop(tasks, errors)
 
 
@@ -874,6 +918,7 @@ SCENARIOS = [
     frames_of_a_connection,
     processes_of_sessions,
     sessions_of_a_pool,
+    reopened_session_of_a_client,
     rules_of_a_site,
     fetcher,
     tools_of_a_task_server,

@@ -28,7 +28,7 @@ from shared.client.cache import ResponseCache
 from shared.client.calls.cached import CachedRequests
 from shared.client.connection.changes import PendingChanges
 from shared.client.connection.link import Link
-from shared.client.connection.subscription import Change
+from shared.client.connection.subscription import Change, Subscription, subscribe
 from shared.client.options import ClientOptions
 from shared.concurrency import Signal, run_in_turns
 from shared.contracts import Rate, TaskLimits, TaskRecord
@@ -492,6 +492,30 @@ async def shared_request_after_an_older_one() -> Scenario:
     assert ask._shared_requests == {}
 
 
+async def subscriptions_of_a_client() -> Scenario:
+    server_uris: set[str] = set()
+
+    class Connected:
+        def __init__(self) -> None:
+            self.gone, self.closed = anyio.Event(), anyio.Event()
+            self.session = SimpleNamespace(stateless=False)
+            self.subscriptions: list[Subscription] = []
+
+        async def call(self, method: str, params: Any, **_: object) -> None:
+            (server_uris.add if method == "resources/subscribe" else server_uris.discard)(params["uri"])
+            await checkpoint()
+
+    async def listen(*uris: str) -> None:
+        async with subscribe(connection, Subscription(uris, lambda _: None)):
+            await checkpoint()
+            assert {*uris} <= server_uris
+
+    connection: Any = Connected()
+    results = yield listen("a", "b"), listen("b", "a")
+    assert set(results) <= {None, CANCELLED}
+    assert (server_uris, connection.subscriptions) == (set(), [])
+
+
 async def lost_connection_of_a_client() -> Scenario:
     class Lost:
         def __init__(self, *_: object) -> None:
@@ -706,6 +730,7 @@ SCENARIOS = [
     shared_request,
     change_during_a_shared_request,
     shared_request_after_an_older_one,
+    subscriptions_of_a_client,
     lost_connection_of_a_client,
     changes_for_a_reader,
     one_proof_twice,

@@ -10,7 +10,7 @@ what the transport can't accept at once.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from itertools import chain
 from typing import Any, Protocol
@@ -104,7 +104,7 @@ def result_of(answer: Response | Failure) -> dict[str, Any]:
 class ChangeReceiver(Protocol):
     """A receiver of notifications about changes."""
 
-    uris: Sequence[str]
+    requested: list[str]
 
     def on_notification(self, notification: Notified) -> bool:
         """Handle a notification. Returns False if it belongs to another receiver."""

@@ -57,6 +57,8 @@ class Subscription:
     uris: Sequence[str]
     on_change: Callable[[Change], None]
     lists: bool = True
+    requested: list[str] = field(default_factory=list)
+    """The resources to which it has subscribed with requests of their own, in the handshake era."""
     acknowledged_filter: dict[str, Any] | None = None
     """The filter that the server acknowledged, in the stateless era; None before that, and in the handshake era."""
     acknowledged: anyio.Event = field(default_factory=anyio.Event)
@@ -116,13 +118,21 @@ async def subscribe(
     Raises PeerError if the server refuses, TimeoutError if it does not answer, and ConnectionError if the connection
     is lost.
     """
-    open_subscription = _listen if connection.session.stateless else _subscribe_each
     connection.subscriptions.append(subscription)
     try:
-        async with open_subscription(connection, subscription) as ended:
-            yield ended
+        if connection.session.stateless:
+            async with _listen(connection, subscription) as ended:
+                yield ended
+        else:
+            for uri in subscription.uris:
+                # Before the answer: if this is cancelled, the server may have subscribed nevertheless.
+                subscription.requested.append(uri)
+                await connection.call("resources/subscribe", {"uri": uri}, timeout_seconds=OPENING_SECONDS)
+            yield connection.gone.wait
     finally:
         connection.subscriptions.remove(subscription)
+        if subscription.requested and not connection.gone.is_set():
+            await _unsubscribe(connection, subscription.requested)
 
 
 @asynccontextmanager
@@ -148,25 +158,8 @@ async def _listen(
         yield waiter.wait
 
 
-@asynccontextmanager
-async def _subscribe_each(
-    connection: Connection, subscription: Subscription
-) -> AsyncIterator[Callable[[], Awaitable[object]]]:
-    accepted: list[str] = []
-    try:
-        for uri in subscription.uris:
-            await connection.call("resources/subscribe", {"uri": uri}, timeout_seconds=OPENING_SECONDS)
-            accepted.append(uri)
-        yield connection.gone.wait
-    finally:
-        if not connection.gone.is_set():
-            others = (other for other in connection.subscriptions if other is not subscription)
-            still_subscribed = {uri for other in others for uri in other.uris}
-            await _unsubscribe(connection, [uri for uri in accepted if uri not in still_subscribed])
-
-
 async def _unsubscribe(connection: Connection, uris: Sequence[str]) -> None:
-    """Cancel the subscriptions to `uris`. Missing answers are ignored, for example if the connection closes."""
+    """Cancel those subscriptions to `uris` that no other subscription needs. Missing answers are ignored."""
 
     async def cancel_on_close() -> None:
         await connection.closed.wait()
@@ -177,4 +170,6 @@ async def _unsubscribe(connection: Connection, uris: Sequence[str]) -> None:
         async with background() as tasks:
             tasks.start_soon(cancel_on_close)
             for uri in uris:
-                await connection.call("resources/unsubscribe", {"uri": uri}, timeout_seconds=None)
+                # Checked now, since a subscription to the same resource may have begun in the meantime.
+                if not any(uri in other.requested for other in connection.subscriptions):
+                    await connection.call("resources/unsubscribe", {"uri": uri}, timeout_seconds=None)

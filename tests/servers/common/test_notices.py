@@ -5,9 +5,10 @@ import subprocess
 import sys
 import threading
 
+import anyio
 import pytest
 
-from servers.common.notices import Notices, open_watch
+from servers.common.notices import Notices, open_watch, wait_in_thread
 
 
 @pytest.fixture
@@ -157,3 +158,17 @@ def test_missing_and_undecodable_directories_are_not_watched(notices, root):
 def test_watchfiles_is_loaded_with_the_first_watch_only():
     code = "import sys, servers.common.notices; sys.exit('watchfiles' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+async def test_cancellation_ends_a_wait_in_a_thread():
+    begun, was_stopped = anyio.Event(), []
+
+    def wait(stop, seconds):
+        anyio.from_thread.run_sync(begun.set)
+        was_stopped.append(stop.wait(seconds))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(wait_in_thread, wait, 20, anyio.CapacityLimiter(1))
+        await begun.wait()
+        tasks.cancel_scope.cancel()
+    assert was_stopped == [True]
