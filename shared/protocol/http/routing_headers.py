@@ -6,9 +6,9 @@ params, and `Mcp-Param-*` the arguments that a tool's schema annotates with `x-m
 differs from its body is refused with -32020, since a proxy may have relied on the header (2026-07-28, Streamable
 HTTP, Request Headers).
 
-There is one exception, for the connectors of Claude: the version header may name a supported version with a
-handshake, and then the other headers may be missing. Those versions have no such headers, so a proxy that reads one
-of them in the header does not rely on any.
+There is one exception. The connectors of Claude send the version header of an earlier version and no other of these
+headers (a reported fault of theirs), so a client of that name may. Earlier versions have no such headers, so a proxy
+that reads one of them in the header does not rely on any.
 
 The first error is reported. The checks are made in this order: repeated headers, the envelope, the version header,
 the method, the name, whether the version is supported, the arguments. The session then checks the rest, such as
@@ -24,7 +24,7 @@ from typing import Any
 
 from ...errors import InvalidRequest, RpcError
 from ..session.envelope import check_envelope, stateless_version
-from ..types.base import PROTOCOL_VERSION
+from ..types.base import CLIENT_INFO, PROTOCOL_VERSION
 from ..versions import HANDSHAKE_VERSIONS
 from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Request, Response, failure
 from .rules import REPEATED, VERSION_HEADER, Headers, Refusal, stateless_status
@@ -50,6 +50,7 @@ does not mention these methods, and some clients omit it. A missing header can't
 value is refused."""
 
 _HANDSHAKE_DATES = frozenset(version.date for version in HANDSHAKE_VERSIONS)
+_CLAUDE = re.compile("claude|anthropic", re.IGNORECASE)
 
 ANNOTATION = "x-mcp-header"
 """The keyword of an argument's schema that contains the name of its header, without `Mcp-Param-`."""
@@ -86,7 +87,7 @@ def check_stateless(headers: Headers, request: Request, parameters_of: Parameter
         meta = check_envelope(request.params)
         # Checked before whether the version is supported, since a proxy may have routed by the header.
         version_header = headers.get(VERSION_HEADER)
-        may_omit = version_header in _HANDSHAKE_DATES
+        may_omit = version_header in _HANDSHAKE_DATES and _is_claude(meta)
         if version_header != meta[PROTOCOL_VERSION] and not may_omit:
             raise HeaderMismatch("the MCP-Protocol-Version header must equal the version in params._meta")
         if not _is_same(headers, METHOD_HEADER, request.method, may_omit=may_omit):
@@ -104,6 +105,12 @@ def check_stateless(headers: Headers, request: Request, parameters_of: Parameter
     except RpcError as error:
         return Refusal(stateless_status(error), failure(request.id, error))
     return None
+
+
+def _is_claude(meta: Mapping[str, Any]) -> bool:
+    info = meta.get(CLIENT_INFO)
+    name = info.get("name") if isinstance(info, dict) else None
+    return isinstance(name, str) and _CLAUDE.search(name) is not None
 
 
 def _is_same(headers: Headers, name: str, expected: str, *, may_omit: bool) -> bool:

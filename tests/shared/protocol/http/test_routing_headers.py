@@ -51,7 +51,8 @@ LATER = {"mcp_method": "wrong", "mcp_name": "wrong"}
 
 CONNECTOR = {"mcp_protocol_version": "2025-11-25", "mcp_method": "-"}
 """The headers of Claude's connectors."""
-ROUTED = {"name": "routed", "arguments": {"region": "eu"}}
+CLAUDE = {**META, "io.modelcontextprotocol/clientInfo": {"name": "Anthropic/ClaudeAI", "version": "1"}}
+ROUTED = {"_meta": CLAUDE, "name": "routed", "arguments": {"region": "eu"}}
 CHECKS: list[tuple[dict[str, Any], dict[str, str], tuple[int, int] | None]] = [
     ({"_meta": None}, {**LATER, "mcp_protocol_version": "wrong"}, (400, -32602)),
     ({"_meta": {}}, {**LATER, "mcp_protocol_version": "wrong"}, (400, -32602)),
@@ -68,6 +69,7 @@ CHECKS: list[tuple[dict[str, Any], dict[str, str], tuple[int, int] | None]] = [
     (ROUTED, {**CONNECTOR, "mcp_name": "x"}, MISMATCH),
     (ROUTED, {**CONNECTOR, "mcp_param_region": "us"}, MISMATCH),
     (ROUTED, CONNECTOR, None),
+    ({**ROUTED, "_meta": META}, CONNECTOR, MISMATCH),
     ({"name": 5}, {}, None),
     ({}, {}, None),
 ]

@@ -274,7 +274,7 @@ async def test_one_endpoint_serves_sessions_and_stateless_requests() -> None:
         assert (await site.post(site.message("tools/list"), session)).status_code == 200
         message, _ = site.stateless("tools/list")
         mixed = await site.post(message, session)
-        assert (mixed.status_code, mixed.json()["result"]["resultType"]) == (200, "complete")
+        assert (mixed.status_code, mixed.json()["error"]["code"]) == (400, -32020)
 
 
 async def test_a_session_belongs_to_its_principal() -> None:

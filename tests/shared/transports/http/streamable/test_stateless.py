@@ -51,6 +51,7 @@ async def test_an_answer_without_notifications_is_json() -> None:
 async def test_a_connector_with_the_header_of_an_older_version_is_served() -> None:
     async with served() as site:
         message, _ = site.stateless("tools/call", echo())
+        message["params"]["_meta"]["io.modelcontextprotocol/clientInfo"] = {"name": "claude-ai", "version": "1"}
         answer = await site.post(message, {"MCP-Protocol-Version": "2025-11-25"})
         assert (answer.status_code, answer.json()["result"]["resultType"]) == (200, "complete")
 
