@@ -203,16 +203,7 @@ def _open_guarded(options: OpenOptions) -> GuardedConnection:
             _attach(connection, database)
         schemas = ("main", *(database.name for database in attached))
         impose_limits(connection, options.limits)
-        if hasattr(connection, "setconfig"):  # Python 3.12
-            connection.setconfig(_DEFENSIVE, True)
-        # As SQLite advises for untrusted files (https://sqlite.org/security.html): views and triggers can only call
-        # functions that are known to be harmless, and damaged pages are detected when they are read.
-        trusted = "ON" if _refuses_full_text() and not options.connection_options.extensions else "OFF"
-        for pragma in (
-            *(f"trusted_schema = {trusted}", "cell_size_check = ON"),
-            *("temp_store = MEMORY", "foreign_keys = ON"),
-        ):
-            connection.execute(f"PRAGMA {pragma}")
+        _protect(connection, has_extensions=bool(options.connection_options.extensions))
         modules = load_extensions(connection, options.connection_options.extensions)
         hidden = hide(connection, names) if (names := options.connection_options.hidden) else None
         if mode in _READING_MODES:
@@ -240,6 +231,19 @@ def _open_guarded(options: OpenOptions) -> GuardedConnection:
             connection.policy.allow_modules(modules)
         connection.set_authorizer(connection.policy)
     return connection
+
+
+def _protect(connection: GuardedConnection, *, has_extensions: bool) -> None:
+    """Set what SQLite advises for untrusted files (https://sqlite.org/security.html): views and triggers can only
+    call functions that are known to be harmless, and damaged pages are detected when they are read."""
+    if hasattr(connection, "setconfig"):  # Python 3.12
+        connection.setconfig(_DEFENSIVE, True)
+    # If the schema is trusted, the policy still refuses functions and modules that are not known to be harmless. It
+    # does not know those of extensions.
+    trusted = "ON" if _refuses_full_text() and not has_extensions else "OFF"
+    settings = (f"trusted_schema = {trusted}", "cell_size_check = ON", "temp_store = MEMORY", "foreign_keys = ON")
+    for setting in settings:
+        connection.execute(f"PRAGMA {setting}")
 
 
 @cache
