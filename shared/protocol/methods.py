@@ -68,14 +68,6 @@ FALLBACK = "*"
 """The name of a row that applies to all methods that have no row and are not part of the protocol."""
 PROTOCOL_METHODS = frozenset(row.name for row in REQUESTS)
 
-LISTS = {
-    "tools/list": "tools",
-    "resources/list": "resources",
-    "resources/templates/list": "resourceTemplates",
-    "prompts/list": "prompts",
-}
-"""The methods that return a list, with the name of the list in the result."""
-
 MethodTable = Mapping[tuple[str, Version], Method]
 """The rows of one server, by name and version."""
 
@@ -83,14 +75,12 @@ MethodTable = Mapping[tuple[str, Version], Method]
 def method_table(identity: Identity, methods: Iterable[Method] = REQUESTS) -> MethodTable:
     """Return the rows of `methods` whose capability the server declares, for each version in which they exist. If
     several rows have the same name and version, the last one applies."""
-    # Before 2026-07-28 every server has all lists, which may be empty: some hosts request each list of each server,
-    # and drop a server that answers with an error.
     return {
         (method.name, version): method
         for method in methods
+        if identity.has(method.capability)
         for version in VERSIONS
         if method.first.order <= version.order <= method.last.order
-        and (identity.has(method.capability) or (method.name in LISTS and not version.stateless))
     }
 
 

@@ -21,7 +21,7 @@ from shared.concurrency import TaskSet
 from shared.errors import InvalidResult, MethodNotFound, PeerError, RpcError, TaskLost
 from shared.extensions.tasks import tasks
 from shared.extensions.tasks.runner import ToolTasks
-from shared.protocol.methods import LISTS, PROTOCOL_METHODS, SET_LEVEL, Method
+from shared.protocol.methods import PROTOCOL_METHODS, SET_LEVEL, Method
 from shared.protocol.shaping import is_well_formed
 from shared.protocol.types.base import Implementation
 from shared.protocol.types.client import SetLevelParams
@@ -142,9 +142,7 @@ class Bridge:
 
     async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
         """Forward the call of `context` to the server; return its result. Raises McpError for the client."""
-        method, description = context.call.method.name, self.connection.description
-        if method in LISTS and description is not None and not description.can(*context.call.method.capability):
-            return {LISTS[method]: []}
+        method = context.call.method.name
         if method == "tools/call":
             arguments = self._tool_schemas.repair_arguments(params.name, params.arguments)
             params = params.model_copy(update={"arguments": arguments})

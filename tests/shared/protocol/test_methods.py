@@ -1,7 +1,7 @@
 """Methods of each version, compared with the lists of the specification."""
 
 from shared.protocol.identity import Identity
-from shared.protocol.methods import LISTS, REQUESTS, Method, method_table
+from shared.protocol.methods import REQUESTS, Method, method_table
 from shared.protocol.types.base import Implementation, Params
 from shared.protocol.versions import HANDSHAKE_VERSIONS, V2025_06_18, V2026_07_28, VERSIONS
 from tests import schemas
@@ -62,7 +62,7 @@ def test_resources_subscribe_needs_its_own_capability():
 
 
 def test_servers_without_capabilities_have_only_the_base_methods():
-    assert names(V2025_06_18, {}) == {"initialize", "ping", *LISTS}  # hosts request all lists of all servers
+    assert names(V2025_06_18, {}) == {"initialize", "ping"}
     assert names(V2026_07_28, {}) == {"server/discover", "subscriptions/listen"}
 
 

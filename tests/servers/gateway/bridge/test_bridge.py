@@ -12,7 +12,6 @@ import pytest
 from servers.gateway.bridge import Upstream, bridge
 from shared.client.client import Client
 from shared.client.options import ClientOptions
-from shared.protocol.methods import LISTS
 from shared.protocol.session.events import Outgoing
 from shared.protocol.wire.jsonrpc import Failure, Message, Request, Response
 from tests.servers.gateway.bridge.asking import named
@@ -120,16 +119,6 @@ def described(request: Request) -> Message:
         case "server/discover":
             return Response(request.id, DISCOVERED)
     return Failure(request.id, -32601, "method not found")
-
-
-@pytest.mark.parametrize("mode", MODES)
-async def test_lists_that_the_server_has_not_declared_are_empty_before_2026(mode: str) -> None:
-    async with bridge(scripted(mode, described)).open() as running:
-        async with talking(running, NEWEST_HANDSHAKE) as peer:
-            for method, name in LISTS.items() - {("tools/list", "tools")}:
-                assert (await peer.request(method))["result"] == {name: []}
-        async with talking(running, STATELESS) as peer:
-            assert (await peer.request("prompts/list"))["error"]["code"] == -32601
 
 
 @EVERY_PAIR

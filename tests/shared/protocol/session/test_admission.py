@@ -44,7 +44,7 @@ def test_requests_with_an_envelope_have_a_peer_of_their_own(version):
 
 def test_methods_missing_in_the_version_or_server_are_not_found():
     lacking = [("ping", ENVELOPE), ("initialize", ENVELOPE)]
-    for method, meta in [*lacking, *((one, {}) for one in ("server/discover", "prompts/get", "", "Ping"))]:
+    for method, meta in [*lacking, *((one, {}) for one in ("server/discover", "prompts/list", "", "Ping"))]:
         with pytest.raises(MethodNotFound, match=f"^method not found: {method}$"):
             admit(method, {"_meta": meta}, version="2025-06-18")
     with pytest.raises(MethodNotFound) as caught:
