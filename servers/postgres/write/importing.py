@@ -47,6 +47,13 @@ _COLUMNS = """
     WHERE attrelid = $1::pg_catalog.oid AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum"""
 _TABLE_NAME = "SELECT pg_catalog.to_regclass($1)::pg_catalog.text"
 """Selects the name of a table as PostgreSQL writes it, given its quoted name."""
+_SEQUENCES = """
+    SELECT pg_catalog.quote_ident(a.attname),
+        pg_catalog.quote_literal(pg_catalog.pg_get_serial_sequence($1, a.attname))
+    FROM pg_catalog.pg_attribute AS a
+    WHERE a.attrelid = $1::pg_catalog.regclass AND a.attname = ANY ($2::pg_catalog.text[])
+        AND pg_catalog.pg_get_serial_sequence($1, a.attname) IS NOT NULL ORDER BY a.attnum"""
+_CONTINUE = "SELECT setval({sequence}, max({column})) FROM {table}"
 _MAX_NAME_BYTES = 63
 """Maximum number of bytes in a name; PostgreSQL cuts off the rest without an error."""
 _MAX_COLUMNS = 1_600
@@ -77,6 +84,7 @@ async def import_csv(request: Import, consent: Consent, session: Session) -> Imp
         columns = _match_columns(plan, existing) if relation else _new_columns(plan)
         table = relation.name if relation else await _create_table(session, request.table, columns)
         await _copy(session, table, request, plan, columns)
+        decisions = [*plan.decisions, *await _note_sequences(session, table, columns)]
         changes = (await read_changes(session.ask)).subtract(before)
         tables = {table, *(counts.table for counts in changes.tables.values())}
         figures = Figures(
@@ -88,7 +96,7 @@ async def import_csv(request: Import, consent: Consent, session: Session) -> Imp
         if not consent.covers(figures):
             return figures
         await session.commit(figures)
-    return ImportResult(table, relation is None, plan.rows, columns, time.monotonic() - started_at, plan.decisions)
+    return ImportResult(table, relation is None, plan.rows, columns, time.monotonic() - started_at, decisions)
 
 
 async def _find_table(session: Session, name: str) -> tuple[Relation | None, Columns]:
@@ -165,6 +173,17 @@ async def _copy(session: Session, table: str, request: Import, plan: Plan, colum
         # The context may be in any language, but in all of them the row number follows the name of the table.
         row = re.search(r"\d+", error.context.partition(table)[2])
         raise error.add_place(f"row {int(row[0]):,}" if row else "") from None
+
+
+async def _note_sequences(session: Session, table: str, columns: Columns) -> list[str]:
+    """Return a note for each column that a sequence numbers, since COPY does not advance the sequence: the next row
+    that is inserted without a number may get one that was imported."""
+    numbered = await session.ask(_SEQUENCES, table, [name for name, _ in columns])
+    return [
+        f"{column} has a sequence, which does not continue after the imported numbers: "
+        + _CONTINUE.format(sequence=sequence, column=column, table=table)
+        for column, sequence in numbered
+    ]
 
 
 async def _format_rows(records: Records, columns: Sequence[Column]) -> AsyncIterator[bytes]:

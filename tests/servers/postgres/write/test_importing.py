@@ -70,7 +70,7 @@ async def test_a_new_table_has_lossless_types(db: Writing, workshop: Database) -
 async def test_any_text_is_imported_unchanged(db: Writing, workshop: Database) -> None:
     fields = ["\\N", "\\.", "a\tb", "a\nb", "a\r\nb", "\\", 'a "quoted" word', "🐘", "\\x41", " "]
     csv = "one,two\n" + "".join('"{}",x\n'.format(field.replace('"', '""')) for field in fields)
-    await run_import(db, "made", csv)
+    await run_import(db, "made", csv, FormatRequest(nulls=[]))
     assert [row[0] for row in workshop.run("SELECT one FROM made")] == fields
 
 
@@ -79,6 +79,14 @@ async def test_rows_are_imported_by_column_names(db: Writing, workshop: Database
     assert (done.table, done.created, done.rows) == ("review", False, 1)
     assert workshop.run("SELECT * FROM review WHERE customer = 5") == [(5, "SKU-0005", 4, None)]
     assert db.commits[0].tables == {"review"}
+
+
+async def test_imported_numbers_of_a_sequence_are_noted(db: Writing, workshop: Database) -> None:
+    columns = '(id serial PRIMARY KEY, "Nr" integer GENERATED ALWAYS AS IDENTITY, n integer)'
+    workshop.run(f'CREATE TABLE "It\'s" {columns}', user="owner")
+    done = await run_import(db, "It's", "id,Nr,n\n7,8,9\n")
+    statements = [note.partition(": ")[2] for note in done.decisions if "sequence" in note]
+    assert [workshop.run(statement) for statement in statements] == [[(7,)], [(8,)]]
 
 
 async def test_text_columns_store_fields_unchanged(db: Writing, workshop: Database) -> None:
