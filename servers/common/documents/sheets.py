@@ -9,12 +9,12 @@ from itertools import takewhile
 from typing import Any
 from zipfile import BadZipFile
 
-from openpyxl import load_workbook
 from openpyxl.utils.exceptions import InvalidFileException
 
 from servers.common.documents.document import Document, DocumentError, left_out_notes
 from servers.common.documents.package import Package
 from servers.common.documents.uncomputed import count_uncomputed
+from servers.common.documents.workbook import open_workbook
 
 MAX_CELLS = 30_000
 """Maximum number of cells with a value that are read from a workbook."""
@@ -79,7 +79,7 @@ def read_sheets(body: bytes, name: str | None = None) -> Document:
     """
     package = Package(body)
     try:
-        workbook = load_workbook(BytesIO(body), read_only=True, data_only=True, keep_links=False)
+        workbook = open_workbook(BytesIO(body))
     except _DAMAGE_ERRORS:
         raise DocumentError("unreadable", "the workbook is damaged") from None
     reader, parts = _SheetReader(), list[str]()

@@ -27,6 +27,7 @@ _MAX_TEXTS = 4
 _MAX_CHARACTERS = 8_000_000
 """Maximum number of characters of all cached texts together, unless there is only one."""
 _PAGES_SEPARATOR = "~"
+_NO_TEXT = "the document contains no text"
 
 
 class Documents:
@@ -119,4 +120,5 @@ def part_of_document(document: DocumentText, etag: str, path: str, budget: int, 
     pages = selected_pages(part, path)
     cursor = None if part.cursor is None else part.cursor.partition(_PAGES_SEPARATOR)[0]
     read = read_document_text(document.text.encode(), etag, path, budget, part._replace(cursor=cursor))
-    return read._replace(notes=document.notes, cursor_suffix=_PAGES_SEPARATOR + quote(pages or "", safe=""))
+    notes = document.notes or (() if document.text else (_NO_TEXT,))
+    return read._replace(notes=notes, cursor_suffix=_PAGES_SEPARATOR + quote(pages or "", safe=""))

@@ -49,7 +49,7 @@ def text_of(read: TextRead) -> str:
         remarks.append(f"the rest begins {preposition} line {read.rest.line:,}; continue with cursor {read.cursor}")
     elif read.truncated:
         remarks.append("request a smaller tail")
-    return f"{read.text}\n[{'; '.join(remarks)}]"
+    return "\n".join([*filter(None, [read.text]), f"[{'; '.join(remarks)}]"])
 
 
 def notes_of(read: TextRead) -> dict[str, str]:

@@ -39,14 +39,14 @@ def open_sheet(file: BinaryIO, name: str | None) -> Sheet:
     """
     from zipfile import BadZipFile, ZipFile
 
-    from openpyxl import load_workbook
+    from servers.common.documents.workbook import open_workbook
 
     try:
         with ZipFile(file) as archive:
             if sum(entry.file_size for entry in archive.infolist()) > _MAX_BYTES:
                 raise SqlError("too_large", f"the workbook unpacks to more than {_MAX_BYTES:,} bytes")
         file.seek(0)
-        workbook = load_workbook(file, read_only=True, data_only=True, keep_links=False)
+        workbook = open_workbook(file)
     except (BadZipFile, OSError, LookupError, AttributeError, SyntaxError, TypeError, ValueError):
         raise SqlError("bad_csv", "the workbook is damaged") from None
     sheets = sorted(workbook.worksheets, key=_is_hidden)

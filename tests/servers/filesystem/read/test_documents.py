@@ -38,6 +38,12 @@ async def test_read_text_file_reads_chosen_pages_of_a_pdf(server: Server, tmp_pa
         assert await read(peer, tmp_path / "a.pdf", tail=1) == "three"
 
 
+async def test_a_document_without_text_is_not_an_empty_file(server: Server, tmp_path: Path):
+    (tmp_path / "f.docx").write_bytes(word(""))
+    async with server as peer:
+        assert await read(peer, tmp_path / "f.docx") == "[the document contains no text]"
+
+
 async def test_read_text_file_reads_a_sheet_by_name(server: Server, tmp_path: Path):
     async with server as peer:
         assert await read(peer, tmp_path / "b.xlsx", pages="Data", offset=5) == "| Ann | 3 |"
