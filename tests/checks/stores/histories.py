@@ -81,7 +81,7 @@ async def _delete(replica: Replica, key: str) -> None:
 OF_SESSION: dict[str, Callable[..., Any]] = {
     "enter": _enter,
     "leave": _leave,
-    "serving_replica": _serving_replica,
+    "serving replica": _serving_replica,
     "update": _update,
     "watch": _watch,
     "adopt": _adopt,
@@ -211,7 +211,7 @@ class SessionsAtWork(AtWork):
             self.history.note(key, replace(done, name="take back", arguments=(done,)))
         for key in IDS:
             for id_ in (1, 2):
-                await self.act(self.replicas[0], "serving_replica", key, id_)
+                await self.act(self.replicas[0], "serving replica", key, id_)
             for replica in self.replicas:
                 await self.act(replica, "enter", key, ())
             await self.act(self.replicas[1], "adopt", key)

@@ -120,7 +120,7 @@ def _lapse(session: Session, dead: Numbers, me: int, busy: bool) -> Effect:
 _OF_SESSION: dict[str, Any] = {
     "enter": _enter,
     "leave": _leave,
-    "serving_replica": _serving_replica,
+    "serving replica": _serving_replica,
     "update": _update,
     "watch": _watch,
     "adopt": _adopt,

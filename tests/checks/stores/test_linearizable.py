@@ -30,7 +30,7 @@ CLAIMING = steps(
     enter=st.tuples(ID, REQUESTS),
     cancelled_enter=st.tuples(ID, REQUESTS),
     leave=st.tuples(ID, REQUESTS),
-    owner=st.tuples(ID, st.sampled_from([1, 2])),
+    serving_replica=st.tuples(ID, st.sampled_from([1, 2])),
 )
 CHANGING = steps(
     enter=st.tuples(ID, st.just(())),
