@@ -49,6 +49,7 @@ from servers.gateway.joined.subscriptions import Subscriptions
 from servers.gateway.rules.guard import Guard
 from servers.postgres.engine.deadline import Deadline
 from servers.postgres.engine.pool import Pool as PostgresPool
+from servers.postgres.query import plans
 from servers.postgres.query.snapshots import Snapshots
 from servers.postgres.watch.watch import Watch as PostgresWatch
 from servers.postgres.watch.watched_database import WatchedPostgresDatabase
@@ -302,6 +303,24 @@ async def rows_of_a_query() -> Scenario:
     assert [link.in_transaction for link in pool._links] == [False] * len(pool._idle)
 
 
+async def prepared_statement_of_a_plan() -> Scenario:
+    prepared: set[str] = set()
+
+    class Session:
+        async def run(self, sql: str, *_: object, prefix: str = "", **__: object) -> None:
+            prepared.update({"plan"} if prefix.startswith("PREPARE") else ())
+            prepared.difference_update({"plan"} if sql.startswith("DEALLOCATE") else ())
+            await checkpoint()
+
+        async def ask(self, *_: object) -> list[tuple[int]]:
+            await checkpoint()
+            return [(0,)]
+
+    session: Any = Session()
+    yield plans._explain_generically(session, "SELECT 1", "EXPLAIN", runs=False), checkpoint()
+    assert prepared == set()
+
+
 async def frames_of_a_connection() -> Scenario:
     alone = Alone()
 
@@ -551,13 +570,13 @@ async def tools_of_a_guard() -> Scenario:
         version = 2
         guard.on_change(SimpleNamespace(kind="tools"))  # type: ignore[arg-type]
         with pytest.raises(ToolError):
-            await guard.check("a", "a", links[1], list_tools)
+            await guard.check("a", "a", links[0], list_tools)
 
     pins: Any = SimpleNamespace(
         matches=lambda tool: tool["description"] == "v1", digest=lambda _: "pinned", pin_first_pages=lambda _: None
     )
     rules: Any = SimpleNamespace(shown_name=lambda name: name)
-    links: list[Any] = [object(), object()]
+    links: list[Any] = [object()]
     guard = Guard("other", rules, pins)
     called, changed = yield call(links[0]), change()
     assert changed in (None, CANCELLED)
@@ -915,6 +934,7 @@ SCENARIOS = [
     connections_of_a_closed_pool,
     sources_of_cursors,
     rows_of_a_query,
+    prepared_statement_of_a_plan,
     frames_of_a_connection,
     processes_of_sessions,
     sessions_of_a_pool,

@@ -99,9 +99,9 @@ async def _explain(session: Session, sql: str, parameters: Sequence[Cell], *, an
 
 async def _explain_generically(session: Session, sql: str, command: str, *, runs: bool) -> Any:
     """Explain a statement without values for its parameters. Raises SqlError if it has any and `command` runs it."""
-    await session.run(sql, (), prefix=f"PREPARE {_STATEMENT_NAME} AS ")
+    await session.ask(f"SAVEPOINT {_STATEMENT_NAME}")
     try:
-        await session.ask(f"SAVEPOINT {_STATEMENT_NAME}")
+        await session.run(sql, (), prefix=f"PREPARE {_STATEMENT_NAME} AS ")
         ((count,),) = await session.ask(
             "SELECT pg_catalog.cardinality(p.parameter_types) FROM pg_catalog.pg_prepared_statements AS p "
             "WHERE p.name = $1",

@@ -104,11 +104,14 @@ async def test_a_snapshot_that_can_not_be_ended_gives_its_connection_back(
 async def test_each_database_has_its_own_open_snapshots(file: Path) -> None:
     other = Database(Source("other", file, False), Limits(), 2)
     async with opened(file, readers=2) as (database, snapshots):
-        for each in (database, other):
+        for each in (other, database):
             await snapshots.read(each, ALL, TEN, None, None)
         for each in (database, other):
             async with each.readers.lend():
                 assert not each.readers.is_free
+        with anyio.fail_after(20):
+            async with database.readers.lend(), database.readers.lend():
+                assert other.readers._slots.value == 1
     await other.close()
 
 

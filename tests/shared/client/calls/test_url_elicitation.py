@@ -1,5 +1,6 @@
 """URL elicitation: visits of pages, and requests that wait for them."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -13,6 +14,7 @@ from shared.errors import PeerError
 from shared.protocol.types.client import ElicitResult
 from shared.protocol.types.elicitation import ElicitUrl
 from shared.protocol.wire.jsonrpc import Failure, Message, Notification, Request
+from tests.quiet import quiet
 from tests.shared.client.connection.test_link import good, playing
 
 PAGE = {"mode": "url", "message": "Sign in", "url": "https://a.example", "elicitationId": "1"}
@@ -29,11 +31,13 @@ async def test_a_wait_lasts_until_all_its_visits_end() -> None:
     visits = Visits()
     visits.begin("1")
     visits.begin("2")
+    wait = asyncio.create_task(visits.wait(["1", "2", "unknown"], None))
+    for id_ in ("1", "2"):
+        await quiet()
+        assert not wait.done()
+        assert visits.end(id_)
     with anyio.fail_after(30):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(visits.wait, ["1", "2", "unknown"], None)
-            assert visits.end("2")
-            assert visits.end("1")
+        await wait
     assert not visits.end("1")
 
 

@@ -4,6 +4,8 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -12,12 +14,13 @@ import pytest
 from shared.client.approval import Act, Denied
 from shared.client.client import Client
 from shared.client.group.group import CLOSING_SECONDS, ClientGroup, UnknownServer
-from shared.client.group.member import GroupServer, ServerStatus, group_server
+from shared.client.group.member import GroupServer, Member, ServerStatus, group_server
 from shared.client.options import ClientOptions
 from shared.protocol.types.client import Root
 from shared.transports.memory import memory_pair
 from tests.clock import forward
 from tests.descriptors import left_open, settled_descriptors
+from tests.quiet import quiet
 from tests.shared.client.small import End, Small, listening
 from tests.wire import PATIENCE
 
@@ -422,3 +425,23 @@ async def test_a_server_that_does_not_close_is_cancelled() -> None:
         async with ClientGroup({"stuck": GroupServer(stuck)}):
             asyncio.get_running_loop().call_later(0.1, forward, CLOSING_SECONDS)
     assert (cancelled.is_set(), bound.cancel_called) == (True, False)
+
+
+async def test_a_lost_server_has_no_client() -> None:
+    lost = anyio.Event()
+
+    @asynccontextmanager
+    async def connect(_: Any) -> AsyncIterator[Any]:
+        yield SimpleNamespace(ended=lost.wait)
+
+    server: Any = SimpleNamespace(connect=connect)
+    member = Member("a", server, ClientOptions(), lambda _: None)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(partial(member.run, retry=False))
+        await member.settled.wait()
+        assert member.client
+        lost.set()
+        await quiet()
+        with pytest.raises(ConnectionError, match="a is failed: the server ended the connection"):
+            _ = member.client
+        member.begin_close()

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from shared import Server
+from shared import Context, Resource, Run, Server
 from shared.auth.policy import Policy, Rules
 from shared.extensions.access import access
 from shared.extensions.apps import App, apps
+from shared.protocol.identity import Principal
 from shared.protocol.wire.jsonrpc import Request, Response
 from shared.server.extension import Extension
 from shared.telemetry.audit import Audit, audit_calls
@@ -84,3 +85,26 @@ async def test_a_slow_resource_is_read_by_its_function() -> None:
     async with talking(served()) as peer:
         answer = await peer.request("resources/read", {"uri": "memo://slow"})
     assert answer["result"]["contents"][0]["text"] == "slow, later"
+
+
+async def test_a_list_of_resources_is_watched_before_it_is_read_and_its_cursor_is_for_its_reader() -> None:
+    app, log = server(), list[str]()
+    app.page_size = 1
+
+    @app.lists_resources
+    async def list_memos(_context: Context[Any]) -> list[Resource]:
+        log.append("listed")
+        return [Resource(uri=f"memo://{number}", name=str(number)) for number in range(3)]
+
+    @app.on_wanted
+    async def watch(_run: Run[Any]) -> None:
+        log.append("watched")
+
+    async with app.open() as running:
+        async with talking(running, principal=Principal("ada")) as ada:
+            cursor = (await ada.request("resources/list"))["result"]["nextCursor"]
+            assert log == ["watched", "listed"]
+            assert "result" in await ada.request("resources/list", {"cursor": cursor})
+        async with talking(running, principal=Principal("eve")) as eve:
+            assert (await eve.request("resources/list", {"cursor": cursor}))["error"]["code"] == -32602
+    assert log.count("watched") == 1
