@@ -38,6 +38,8 @@ class StoredAnswer(NamedTuple):
     """The time at which the site sent or confirmed it, in seconds since 1970."""
     initial_age: float
     """Its age at that time, in seconds."""
+    is_cut: bool = False
+    """True if the end of the body is missing, so that the response must not be stored."""
 
     def is_fresh(self, now: float) -> bool:
         """Return True if it may be used without a request to the site."""
@@ -70,7 +72,7 @@ class StoredAnswer(NamedTuple):
 
     def is_storable(self) -> bool:
         """Return True if it may be stored and could save a request or a download."""
-        if self.status not in STORABLE or "no-store" in _parse_directives(self.headers):
+        if self.is_cut or self.status not in STORABLE or "no-store" in _parse_directives(self.headers):
             return False
         if ("*", None) in self.varying:
             return False
@@ -90,7 +92,7 @@ def make_stored_answer(answer: Answer, sent: Mapping[str, str], times: tuple[flo
         names.add("accept")
     varying = tuple((name, sent.get(name)) for name in sorted(names))
     age = _compute_initial_age(headers, times)
-    return StoredAnswer(answer.status, headers, answer.body, answer.received, varying, times[1], age)
+    return StoredAnswer(answer.status, headers, answer.body, answer.received, varying, times[1], age, answer.is_cut)
 
 
 class Cache:

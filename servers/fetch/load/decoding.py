@@ -198,10 +198,9 @@ class Unpacker:
         except (zlib.error, brotli.error, zstd.ZstdError, EOFError):
             raise FetchError("bad_response", "the compressed body is damaged, or has another encoding") from None
 
-    def close(self) -> None:
-        """End the body. Raises FetchError with code `bad_response` if it is incomplete."""
-        if not all(decoder.is_complete() for decoder in self._decoders):
-            raise FetchError("bad_response", "the compressed body ends too early")
+    def is_complete(self) -> bool:
+        """Return True if the body may end here."""
+        return all(decoder.is_complete() for decoder in self._decoders)
 
     def _decode(self, data: bytes, decoders: list[Decoder]) -> Iterator[bytes]:
         if not decoders:

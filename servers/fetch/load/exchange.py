@@ -51,6 +51,8 @@ class Answer(NamedTuple):
     """Decompressed. Empty for a redirect; only the beginning for an error."""
     received: int
     """Size of the body in bytes as it was received, before decompression."""
+    is_cut: bool = False
+    """True if the body ended too early, so that its end is missing."""
 
 
 class _Body:
@@ -63,6 +65,7 @@ class _Body:
         self.size = 0
         """Number of bytes after decompression."""
         self.is_complete = False
+        self.is_cut = False
         # A list of pieces would take far more memory if a site sends single bytes.
         self.data = bytearray()
 
@@ -144,12 +147,18 @@ class Exchange:
                 await response.aclose()
         if limits.share is not None:
             limits.share.shrink_to(body.size)
-        return Answer(url, response.status_code, response.headers, bytes(body.data), body.received)
+        return Answer(url, response.status_code, response.headers, bytes(body.data), body.received, body.is_cut)
 
     async def _read_body(self, response: httpx.Response, limits: Limits) -> _Body:
         if response.status_code < 400 and not _is_redirect(response):
             body = _Body(limits)
-            await self._read_into(body, response)
+            try:
+                await self._read_into(body, response)
+            except FetchError as error:
+                # Browsers show the part of a page that has arrived. Part of a robots.txt may lack a rule.
+                if limits.cut or not body.data or not (body.is_complete or _ends_early(error)):
+                    raise
+                body.is_cut = True
             return body
         body = _Body(Limits(MAX_READ, cut=True))
         if _is_redirect(response) and _read_length(response) > MAX_READ:
@@ -178,7 +187,8 @@ class Exchange:
             # One read may yield many small chunks; other tasks need a turn in between.
             await checkpoint()
         body.is_complete = True
-        unpacker.close()
+        if not unpacker.is_complete():
+            raise FetchError("bad_response", "the compressed body ends too early")
 
 
 def _is_redirect(response: httpx.Response) -> bool:
@@ -204,9 +214,17 @@ def _explain(error: FetchError) -> FetchError:
         return FetchError("connect", "the site ended the connection")
     if "buffer too long" in message:
         return _make_size_error(f"the headers are larger than {MAX_HEADER_BYTES:,} bytes")
-    if "complete message" in message or "incomplete" in message:
+    if _ends_early(error):
         return FetchError("bad_response", "the body is shorter than the response declares")
     return error
+
+
+def _ends_early(error: FetchError) -> bool:
+    """Return True if the connection ended before the end of the body."""
+    message = str(error.__cause__)
+    return isinstance(error.__cause__, httpcore.ProtocolError) and (
+        "complete message" in message or "incomplete" in message
+    )
 
 
 def http_date(text: str | None) -> float | None:

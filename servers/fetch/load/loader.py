@@ -150,6 +150,7 @@ class Loader:
             from_cache=from_cache,
             fetched_at=page.confirmed_at,
             fragment=redirects.fragment,
+            is_cut=page.is_cut,
         )
 
     async def _request_page(self, redirects: Redirects, request: _Request) -> tuple[StoredAnswer, bool]:
@@ -158,22 +159,24 @@ class Loader:
         self._policy.check_host(host_of(url), port_of(url))
         limits = Limits(self._rules.max_bytes, share=request.share)
         headers = self._make_headers(url, redirects.was_secure, request.accept)
-        old = None if request.refresh else await self._find_cached(str(url), headers)
+        cookie = redirects.cookies.header_for(url)
+        if cookie:
+            headers.setdefault("cookie", cookie)
+        old = None if request.refresh or cookie else await self._find_cached(str(url), headers)
         if old is not None and request.accepts(old):
             return old, True
         self._pauses.check(_name_site(url))
         if not self._rules.ignore_robots:
             await self._robots.check(url)
         if old is not None:
-            confirmed = await self._revalidate(url, headers, old, limits)
+            confirmed = await self._revalidate(redirects, headers, old, limits)
             if confirmed is not None:
                 return confirmed
         # The directive requests an end-to-end reload: no cache on the way may respond (RFC 9111, 5.2.1.4).
         requested = time()
         extra = {"cache-control": "no-cache"} if request.refresh else {}
-        return await self._check_and_store(
-            await self._send(url, {**headers, **extra}, limits), headers, requested
-        ), False
+        answer = await self._send(url, {**headers, **extra}, limits)
+        return await self._check_and_store(answer, headers, requested, redirects), False
 
     async def _find_cached(self, url: str, headers: Mapping[str, str]) -> StoredAnswer | None:
         """Return the response stored here or by other replicas, whichever is newer."""
@@ -197,7 +200,7 @@ class Loader:
             await self._shared.put(str(url), answer)
 
     async def _revalidate(
-        self, url: httpx.URL, headers: Mapping[str, str], old: StoredAnswer, limits: Limits
+        self, redirects: Redirects, headers: Mapping[str, str], old: StoredAnswer, limits: Limits
     ) -> tuple[StoredAnswer, bool] | None:
         """Return the stored response if it is still valid, or the one that the site sends instead; None if the page
         must be requested unconditionally.
@@ -206,17 +209,20 @@ class Loader:
         if not conditions:
             return None
         requested = time()
-        answer = await self._send(url, {**headers, **conditions}, limits)
+        answer = await self._send(redirects.url, {**headers, **conditions}, limits)
         if answer.status != 304:
-            return await self._check_and_store(answer, headers, requested), False
+            return await self._check_and_store(answer, headers, requested, redirects), False
         confirmed = old.confirm(answer, (requested, time()))
         if confirmed is None:
             return None
-        await self._store(url, confirmed, headers)
+        await self._store(redirects.url, confirmed, headers)
         return confirmed, True
 
-    async def _check_and_store(self, answer: Answer, sent: Mapping[str, str], requested: float) -> StoredAnswer:
-        """Store a response if it may be stored. Raises FetchError if it is neither a page nor a redirect."""
+    async def _check_and_store(
+        self, answer: Answer, sent: Mapping[str, str], requested: float, redirects: Redirects
+    ) -> StoredAnswer:
+        """Store a response and its cookies, if they may be stored. Raises FetchError if it is neither a page nor a
+        redirect."""
         if answer.status >= 400:
             if answer.status in GONE:
                 url = str(answer.url)
@@ -235,7 +241,13 @@ class Loader:
             reason = f"{host_of(answer.url)} returned {answer.status}, which was not requested"
             raise FetchError("bad_response", reason)
         page = make_stored_answer(answer, sent, (requested, time()))
-        await self._store(answer.url, page, sent)
+        # Without the cookie, the site would send something else. A redirect is stored without its cookie.
+        depends_on_cookie = redirects.cookies.header_for(answer.url) or (
+            answer.status in REDIRECTS and "set-cookie" in answer.headers
+        )
+        redirects.cookies.receive(answer.url, answer.headers)
+        if not depends_on_cookie:
+            await self._store(answer.url, page, sent)
         return page
 
     def crawl_delay(self, url: str) -> float:

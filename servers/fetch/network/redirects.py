@@ -1,10 +1,11 @@
-"""Redirect targets, and the maximum number of redirects in one load."""
+"""Redirect targets, the maximum number of redirects in one load, and the cookies set along them."""
 
 from urllib.parse import urljoin
 
 from httpx import URL
 
 from servers.fetch.errors import FetchError
+from servers.fetch.network.cookies import Cookies
 from servers.fetch.network.urls import host_of, parse_url
 
 
@@ -30,6 +31,9 @@ class Redirects:
         self.fragment = first.fragment
         """The fragment of the last URL that had one (RFC 9110, 10.2.2)."""
         self.visited: list[str] = []
+        self.cookies = Cookies()
+        self._requests = {(str(self.url), "")}
+        """The URLs that were requested, each with its cookies: a site may redirect back to the page that sets one."""
         self.was_secure = first.scheme == "https"
         """True once a URL used https. From then on, secrets are only sent over https."""
         self._limit = limit
@@ -47,9 +51,11 @@ class Redirects:
         self.visited.append(str(self.url))
         self.fragment = target.fragment or self.fragment
         self.url = target.copy_with(fragment=None)
-        if str(self.url) in self.visited:
-            suggestion = "Sites that require a cookie do this, but cookies are never kept here."
+        request = (str(self.url), self.cookies.header_for(self.url))
+        if request in self._requests:
+            suggestion = "Sites that expect a cookie of an earlier visit or of a script do this. Fetch another page."
             raise FetchError("too_many_redirects", "the site redirects in a loop", suggestion)
+        self._requests.add(request)
         if len(self.visited) > self._limit:
             raise FetchError("too_many_redirects", f"the site redirects more than {self._limit} times")
         self.was_secure = self.was_secure or self.url.scheme == "https"

@@ -72,6 +72,8 @@ class Fetcher(NamedTuple):
         """Return the current state of a page for its watchers. Raises FetchError."""
         snapshot = await self.fetch(PageRequest(url), refresh=refresh, confirmed_after=confirmed_after)
         loaded = snapshot.loaded
+        if loaded.is_cut:
+            raise FetchError("bad_response", "the site's response ended too early")
         lifetime = fresh_seconds(loaded.headers)
         # At least one second, since 0 would mean that the site gives no lifetime.
         remaining_lifetime = lifetime and max(lifetime - max(time.time() - loaded.fetched_at, 0.0), 1.0)
@@ -84,6 +86,8 @@ class Fetcher(NamedTuple):
         """
         with anyio.move_on_after(_ALTERNATE_SECONDS), suppress(FetchError):
             loaded = await load(accept=ACCEPT_MARKDOWN)
+            if loaded.is_cut:
+                return None
             markdown = await self.reader.read(loaded, "markdown")
             is_long_enough = len(markdown.text.strip()) > len(page.page.text.strip()) // 2
             if (

@@ -35,6 +35,8 @@ class LoadedPage(NamedTuple):
     """The time at which the site last sent or confirmed it, in seconds since 1970."""
     fragment: str = ""
     """The fragment of the last redirect with one, or of the requested URL."""
+    is_cut: bool = False
+    """True if the connection ended too early, so that the end of the body is missing."""
 
 
 class Kind(NamedTuple):

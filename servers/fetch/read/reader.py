@@ -14,6 +14,7 @@ from servers.fetch.read.page import Format, LoadedPage, Page, RequestedFormat, d
 from servers.fetch.read.page_answers import make_page
 
 PAGES = Program(f"{__package__}.worker", "page")
+_CUT_NOTE = "The site's response ended too early, so its end may be missing. Try again later."
 
 
 class Reader:
@@ -43,7 +44,7 @@ class Reader:
         Raises FetchError: `unsupported_type`, `unreadable`, `not_found` for a section, and `bad_argument` for a
         format, a section or pages that do not fit the page.
         """
-        kind = find_kind(loaded.media_type, loaded.body)
+        kind = find_kind(loaded.media_type, loaded.body, loaded.url)
         if form == "raw":
             kind, form = as_source(kind), "text"
         check(kind, form, section, pages, len(loaded.body))
@@ -61,7 +62,13 @@ class Reader:
             answer, text = await self._pool.ask(kind.name, head, loaded.body)
         except WorkerError as error:
             raise FetchError(error.code, error.reason) from None
-        return make_page(answer, text)
+        try:
+            page = make_page(answer, text)
+        except FetchError as error:
+            if loaded.is_cut and error.code == "unreadable":
+                raise FetchError("bad_response", "the site's response ended too early") from None
+            raise
+        return page._replace(notes=(_CUT_NOTE, *page.notes)) if loaded.is_cut else page
 
 
 @asynccontextmanager

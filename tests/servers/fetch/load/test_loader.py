@@ -201,14 +201,33 @@ async def test_an_endless_body_is_refused_at_max_bytes(chunked: bool) -> None:
     assert sent < 20_000_000
 
 
-@pytest.mark.parametrize("what", ["Content-Length: 100\nX: y", "Transfer-Encoding: chunked"])
-async def test_a_body_that_ends_too_early_is_an_error(what: str) -> None:
-    async with (
-        opened_site({"/a": sends(f"HTTP/1.1 200 X\n{what}", b"5\r\nhello\r\n")}) as site,
-        opened_loader() as loader,
-    ):
-        error = await refused(loader, site.url("/a"))
-    assert (error.code, error.reason) == ("bad_response", "the body is shorter than the response declares")
+@pytest.mark.parametrize(
+    ("headers", "body"),
+    [
+        ("Content-Length: 100", b"hello"),
+        ("Transfer-Encoding: chunked", b"5\r\nhello\r\n"),
+        ("Content-Encoding: gzip", PACK["gzip"](b"hello")[:-8]),
+    ],
+)
+async def test_a_page_that_ends_too_early_is_loaded_up_to_there_and_not_stored(headers: str, body: bytes) -> None:
+    start = f"HTTP/1.1 200 X\nETag: 1\nCache-Control: max-age=60\n{headers}"
+    async with opened_site({"/a": sends(start, body)}) as site, opened_loader() as loader:
+        for _ in range(2):
+            loaded = await loader.load(site.url("/a"))
+            assert (loaded.body, loaded.is_cut) == (b"hello", True)
+        assert len(site.requests) == 2
+
+
+async def test_a_page_of_which_nothing_arrives_is_an_error() -> None:
+    reasons = {
+        "Content-Length: 100": "the body is shorter than the response declares",
+        "Content-Encoding: gzip": "the compressed body ends too early",
+    }
+    async with opened_site({}) as site, opened_loader() as loader:
+        for header, reason in reasons.items():
+            site.routes["/a"] = sends(f"HTTP/1.1 200 X\n{header}", b"\x1f\x8b" if "gzip" in header else b"")
+            error = await refused(loader, site.url("/a"))
+            assert (error.code, error.reason) == ("bad_response", reason)
 
 
 async def test_an_invalid_content_length_is_an_error() -> None:
@@ -398,6 +417,24 @@ async def test_no_cookie_is_stored() -> None:
             loaded = await loader.load(site.url(path))
             assert "set-cookie" not in loaded.headers
         assert all("cookie" not in one.headers for one in site.requests)
+
+
+async def test_a_cookie_set_by_a_redirect_is_sent_along_its_redirects_only() -> None:
+    async def page(request: ReceivedRequest, out: asyncio.StreamWriter) -> None:
+        out.write(answer("page") if "a=1" in request.headers.get("cookie", "") else redirect("/set"))
+
+    def sets_cookie(location: str, cookie: str) -> bytes:
+        return answer(status=302, location=location, set_cookie=f"{cookie}; Path=/", cache_control="max-age=60")
+
+    async with opened_site({"/page": page, "/set": sets_cookie("/page", "a=1")}) as site, opened_loader() as loader:
+        for _ in range(2):
+            loaded = await loader.load(site.url("/page"))
+            assert (loaded.body, loaded.redirects) == (b"page", (site.url("/page"), site.url("/set")))
+        site.routes["/away"] = sets_cookie(site.url("/away", "localhost"), "b=1")
+        error = await refused(loader, site.url("/away"))
+    cookies = [(one.target, one.headers.get("cookie")) for one in site.requests]
+    assert cookies[:6] == [("/page", None), ("/set", None), ("/page", "a=1")] * 2
+    assert (error.code, cookies[6:]) == ("too_many_redirects", [("/away", None), ("/away", None), ("/away", "b=1")])
 
 
 async def test_a_host_header_is_not_sent_to_another_host() -> None:

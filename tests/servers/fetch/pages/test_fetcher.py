@@ -1,5 +1,6 @@
 """The choice between a page and its Markdown version."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,6 +10,7 @@ from typing import Any
 import certifi
 import pytest
 
+from servers.fetch.errors import FetchError
 from servers.fetch.load.loader import LoadRules
 from servers.fetch.load.shared_cache import SharedCache
 from servers.fetch.network.client import ClientOptions
@@ -19,7 +21,7 @@ from servers.fetch.pages.texts import header_of
 from servers.fetch.read.page import RequestedFormat
 from servers.fetch.settings import Settings
 from shared.stores.memory_blobs import MemoryBlobs
-from tests.servers.fetch.sites import Route, Site, answer, opened_site, redirect
+from tests.servers.fetch.sites import ReceivedRequest, Route, Site, answer, opened_site, redirect
 from tests.servers.peers import record
 
 WORDS = "A bread of rye wants two days, a warm place and patience. " * 3
@@ -89,6 +91,29 @@ async def test_the_html_is_used_if_its_markdown_is_unusable(alternate: bytes | N
         snapshot = await fetcher.fetch(PageRequest(site.url()))
         assert (snapshot.page.kind, snapshot.named_by) == ("html", ())
         assert site.paths[:2] == ["/", "/page.md"]
+
+
+def cut(response: bytes, characters: int) -> Route:
+    """Makes a route that ends that many characters too early."""
+
+    async def route(_: ReceivedRequest, out: asyncio.StreamWriter) -> None:
+        out.write(response[:-characters])
+
+    return route
+
+
+async def test_a_response_that_ends_too_early_is_noted_and_is_no_new_version_of_the_page() -> None:
+    async with fetching(cut(html(f"<p>{WORDS}"), 20)) as (site, fetcher):
+        page = (await fetcher.fetch(PageRequest(site.url()))).page
+        assert page.text in WORDS
+        assert "ended too early" in page.notes[0]
+        with pytest.raises(FetchError, match="ended too early"):
+            await fetcher.check(site.url(), confirmed_after=None, refresh=False)
+        site.routes |= {"/": html(), "/page.md": cut(markdown(MARKDOWN), 5)}
+        assert (await fetcher.fetch(PageRequest(site.url()))).page.kind == "html"
+        site.routes["/data.json"] = cut(answer('{"a": 1}', content_type="application/json"), 1)
+        with pytest.raises(FetchError, match="ended too early"):
+            await fetcher.fetch(PageRequest(site.url("/data.json"), "json"))
 
 
 @pytest.mark.parametrize("anew", [{"refresh": True}, {"confirmed_after": time.time() + 3_600}])
