@@ -6,6 +6,7 @@ examined, and shown if it is text, a PDF or an image.
 """
 
 import re
+from urllib.parse import urlsplit
 
 from servers.common.documents.document import DocumentError
 from servers.common.documents.kinds import DOCUMENTS, document_kind
@@ -67,6 +68,8 @@ _VAGUE_TYPES = {
     *("application/gzip", "application/x-gzip", "application/gzip-compressed", "application/x-gunzip"),
 }
 _HTML_TYPES = {"text/html", "application/xhtml+xml"}
+_MARKDOWN_FILE = re.compile(r"\.(?:md|markdown)$|/llms(?:-full)?\.txt$", re.IGNORECASE)
+_JSON_FILE = re.compile(r"\.json$", re.IGNORECASE)
 _HTML_TAGS = (
     b"!DOCTYPE HTML|HTML|HEAD|SCRIPT|IFRAME|H1|DIV|FONT|TABLE|A|STYLE|TITLE|B|BODY|BR|P"
     + b"|META|LINK|MAIN|ARTICLE|SECTION"
@@ -77,11 +80,13 @@ _PROLOG = re.compile(rb"\s*(?:<\?[^>]*>\s*|<!--.*?-->\s*|<!DOCTYPE\s[^>\[]*>\s*)
 _FEED = re.compile(rb"<(?:rss|feed|rdf:RDF)[\s>]")
 _XHTML = re.compile(rb"<(?:html|xhtml:html)[\s>]", re.IGNORECASE)
 _JSON = re.compile(rb'\s*(?:\{\s*["}]|\[\s*[\[\]{"])')
+_JSON_ENDS = (b"}", b"]")
 _BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 
 
-def find_kind(media_type: str, body: bytes) -> Kind:
-    """Return the kind of a body with the declared `media_type`: lowercase, without parameters, maybe empty.
+def find_kind(media_type: str, body: bytes, url: str = "") -> Kind:
+    """Return the kind of a body with the declared `media_type`, which is in lowercase, without parameters, and may be
+    empty. For plain text, the name of the file in the `url` counts.
 
     Raises FetchError for a known document type that can't be read, like `document_kind`.
     """
@@ -95,7 +100,7 @@ def find_kind(media_type: str, body: bytes) -> Kind:
     if _NEVER_TEXT.match(media_type):
         return Kind("other", media_type)
     if media_type in _HTML_TYPES:
-        return Kind("feed" if _FEED.match(first, _skip_prolog(first)) else "html", media_type)
+        return Kind(_find_html_kind(first, body), media_type)
     if is_binary:
         return Kind("other", media_type or "application/octet-stream")
     subtype = media_type.partition("/")[2].removeprefix("x-")
@@ -106,7 +111,7 @@ def find_kind(media_type: str, body: bytes) -> Kind:
     if subtype == "markdown":
         return Kind("markdown", media_type)
     if media_type not in _VAGUE_TYPES:
-        return Kind("text", media_type)
+        return Kind(_find_text_kind(media_type, url), media_type)
     if _HTML.match(first, _skip_prolog(first)) or _HTML.match(first.lstrip()):
         return Kind("html", "text/html")
     if _JSON.match(first):
@@ -138,6 +143,21 @@ def check(kind: Kind, format: Format, section: str | None, pages: str | None, le
     if pages is not None and kind.name not in _WITH_PAGES:
         reason = f'the page is {_NAMES[kind.name]} ("{kind.media_type}"), which has no pages'
         raise FetchError("bad_argument", reason, "Omit pages.")
+
+
+def _find_html_kind(first: bytes, body: bytes) -> KindName:
+    """Return the kind of a body that is declared as HTML, as some sites declare everything."""
+    if _JSON.match(first) and body.rstrip().endswith(_JSON_ENDS):
+        return "json"
+    return "feed" if _FEED.match(first, _skip_prolog(first)) else "html"
+
+
+def _find_text_kind(media_type: str, url: str) -> KindName:
+    """Return the kind of a body that is declared as text. raw.githubusercontent.com declares all text as plain."""
+    path = urlsplit(url).path if media_type == "text/plain" else ""
+    if _MARKDOWN_FILE.search(path):
+        return "markdown"
+    return "json" if _JSON_FILE.search(path) else "text"
 
 
 def _find_document(body: bytes) -> Kind | None:

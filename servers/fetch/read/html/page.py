@@ -18,6 +18,7 @@ from servers.fetch.errors import FetchError
 from servers.fetch.read.html.content.declarations import Declarations, combine_declarations
 from servers.fetch.read.html.content.main_content import Content, main_content
 from servers.fetch.read.html.deferred import expose_boundaries, place_deferred
+from servers.fetch.read.html.emails import restore_emails
 from servers.fetch.read.html.links import clean_markup, list_links
 from servers.fetch.read.html.metadata import Facts, format_metadata, read_blocks, read_facts, read_linked_data
 from servers.fetch.read.html.redirects import describe_refresh, describe_script_redirect
@@ -27,6 +28,7 @@ from servers.fetch.read.text import decode
 from shared.text import format_count
 
 _SCRIPTS_NOTE = "The page seems to need JavaScript to show its text, and scripts are not run here."
+_DATA_NOTE = "The source contains its data: use the format `json`."
 _LATE_NOTE = "Most of the page's text is hidden until a script shows it; it is included here."
 _CUT_NOTE = "The page has too many elements or nesting levels; the rest is left out."
 _ALL_TEXT_NOTE = "No main content was found, so this is all of the page's text."
@@ -82,9 +84,9 @@ def read_html(text: str, url: str, format: Format, section: str | None) -> Page:
     """Return the text of a page in one format; with a `section`, all text of that section. Raises FetchError."""
     root, is_complete = parse(expose_boundaries(text))
     place_deferred(root)
-    notes = [] if is_complete else [_CUT_NOTE]
+    restore_emails(root, text)
     size = _count_visible(root)
-    notes += [_SCRIPTS_NOTE] if _needs_scripts(root, size) else []
+    notes = [*([] if is_complete else [_CUT_NOTE]), *_describe_scripts(root, size, format)]
     base = base_url(root, url)
     notes += describe_refresh(root, base, url)
     notes += describe_script_redirect(root, base, url) if size < _MAX_UNSCRIPTED else []
@@ -218,6 +220,21 @@ def _needs_scripts(root: HtmlElement, size: int) -> bool:
     written = sum(len(element.text or "") for element in scripts if "json" not in (element.get("type") or ""))
     loads = not size and any(element.get("src") for element in scripts)
     return bool(scripts) and (asks or rooted or loads or (size < _MAX_EMPTY and written > _MIN_SCRIPTS))
+
+
+def _describe_scripts(root: HtmlElement, size: int, format: Format) -> list[str]:
+    """Return notes about a page that needs its scripts; `size` is its number of visible characters."""
+    if not _needs_scripts(root, size):
+        return []
+    return [_SCRIPTS_NOTE, *([_DATA_NOTE] if format != "json" and _has_data(root) else [])]
+
+
+def _has_data(root: HtmlElement) -> bool:
+    """Return True if a page contains the data from which its scripts create the text, such as `__NEXT_DATA__`."""
+    return any(
+        (script.get("type") or "").strip().lower() == "application/json" and len(script.text or "") >= _MIN_SCRIPTS
+        for script in root.iter("script")
+    )
 
 
 def _count_visible(root: HtmlElement) -> int:

@@ -69,6 +69,8 @@ def test_the_kind_of_a_page_comes_from_its_type_or_its_bytes():
         (b"\1\2\3", "text/plain", "other"),
         (ZIP, "text/plain", "other"),
         (b"BMW builds cars", "text/plain", "text"),
+        (b'{"a": "<b>"}\n', "text/html", "json"),
+        (b'{"a": 1} <p>Hello', "text/html", "html"),
         # Binary types.
         (b"text", "audio/mpeg", "other"),
         (b"text", "video/mp4", "other"),
@@ -77,6 +79,13 @@ def test_the_kind_of_a_page_comes_from_its_type_or_its_bytes():
         (b"text", "application/epub+zip", "other"),
     ]
     assert [(body, declared, find_kind(declared, body).name) for body, declared, _ in rows] == rows
+
+
+def test_the_name_of_a_file_tells_the_kind_of_plain_text():
+    paths = {"/README.md": "markdown", "/llms.txt": "markdown", "/package.JSON?raw": "json", "/a.txt?b=c.md": "text"}
+    urls = {path: f"https://raw.example{path}" for path in paths}
+    assert {path: find_kind("text/plain", b"# a", url).name for path, url in urls.items()} == paths
+    assert find_kind("text/css", b"# a", urls["/README.md"]).name == "text"
 
 
 def test_a_zip_file_keeps_the_media_type_of_the_site():

@@ -189,6 +189,12 @@ def test_a_page_that_needs_javascript_is_noted():
         assert any("JavaScript" in note for note in read(html).notes) is wants, html
 
 
+def test_the_data_of_a_page_that_needs_javascript_is_noted():
+    html = "<div id=__next></div><script id=__NEXT_DATA__ type=application/json>{}</script>"
+    pages = {html.format(json.dumps({"text": WORDS * 20})): True, html.format("{}"): False}
+    assert {page: any("`json`" in note for note in read(page).notes) for page in pages} == pages
+
+
 def test_the_title_is_not_repeated():
     html = f"<title>On dogs – Paper</title><body><article><h2>On dogs</h2><p>{WORDS}</p><p>{WORDS}</p></article>"
     assert read(html).text.startswith("## On dogs")
