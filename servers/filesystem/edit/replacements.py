@@ -196,9 +196,11 @@ def _require_count(count: int, lines: list[int], edit_number: _EditNumber) -> No
     limit = max(count or MAX_PLACES, _MAX_SHOWN)
     shown_count = f"more than {limit:,}" if len(lines) > limit else str(len(lines))
     more = ", ..." if len(lines) > _MAX_SHOWN else ""
-    reason = f"the old text matches {shown_count} places, at lines {', '.join(map(str, lines[:_MAX_SHOWN]))}{more}"
+    # In a minified file, all places may be in one line.
+    shown_lines = ", ".join(map(str, dict.fromkeys(lines[:_MAX_SHOWN])))
+    reason = f"the old text matches {shown_count} places, at lines {shown_lines}{more}"
     if count == 1:
-        suggestion = "Add neighboring lines until it is unique, or pass count to replace several."
+        suggestion = "Add neighboring text until it is unique, or pass count to replace several."
         raise edit_number.error("ambiguous_match", reason, suggestion)
     raise edit_number.error("wrong_count", f"{reason}, not {count or MAX_PLACES:,}")
 

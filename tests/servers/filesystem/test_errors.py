@@ -191,7 +191,7 @@ UNFIT = [
     (
         [("one", "1"), ("two", "2")],
         "ambiguous_match: file: edit 2: the old text matches 2 places, at lines 2, 3."
-        " Add neighboring lines until it is unique, or pass count to replace several.",
+        " Add neighboring text until it is unique, or pass count to replace several.",
     ),
     ([("two", "2", 3)], "wrong_count: file: edit 1: the old text matches 2 places, at lines 2, 3, not 3"),
     (

@@ -184,6 +184,7 @@ def test_several_matches_are_refused_with_at_most_ten_line_numbers():
     assert refused("x\n" * 10, ("x", "z")).reason == f"edit 1: the old text matches 10 places, {shown}"
     more = f"edit 1: the old text matches more than 10 places, {shown}, ..."
     assert refused("x\n" * 100_000, ("x", "z")).reason == more
+    assert refused("x" * 100, ("x", "z")).reason.endswith("more than 10 places, at lines 1, ...")
 
 
 def test_empty_edits_are_refused():
