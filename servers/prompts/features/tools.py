@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated, Any
 
 from anyio import to_thread
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic_core import from_json
 from typing_extensions import TypedDict
 
 from servers.common.arguments import OptionalText
@@ -47,12 +49,12 @@ def _to_text(value: Any) -> Any:
 
 
 def _to_list(arguments: Any) -> Any:
-    """Convert an object of names and values, as in `prompts/get`, to the form that every host supports."""
-    return (
-        [{"name": name, "value": value} for name, value in arguments.items()]
-        if isinstance(arguments, dict)
-        else arguments
-    )
+    """Convert an object of names and values, as in `prompts/get`, or its JSON, to the form that all hosts support."""
+    value = arguments
+    if isinstance(value, str):
+        with suppress(ValueError):
+            value = from_json(value)
+    return [{"name": name, "value": item} for name, item in value.items()] if isinstance(value, dict) else arguments
 
 
 class GivenArgument(TypedDict):
