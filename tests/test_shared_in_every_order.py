@@ -31,13 +31,14 @@ from shared.client.connection.link import Link
 from shared.client.connection.subscription import Change, Subscription, subscribe
 from shared.client.options import ClientOptions
 from shared.concurrency import Signal, run_in_turns
-from shared.contracts import Rate, TaskLimits, TaskRecord
+from shared.contracts import Rate, SessionRecord, TaskLimits, TaskRecord
 from shared.extensions.tasks import states
 from shared.extensions.tasks.extension import FORM
 from shared.extensions.tasks.hosted import HostedCall
 from shared.extensions.tasks.runner import Tasks
 from shared.protocol.http.rules import Denial, HttpRequest, Refusal
 from shared.protocol.identity import Principal
+from shared.protocol.session.handshake import NEW, State
 from shared.protocol.wire.framing import ServerSentEvent
 from shared.protocol.wire.jsonrpc import Response
 from shared.server.dispatch.changes import Changes
@@ -46,6 +47,7 @@ from shared.server.dispatch.room import Room
 from shared.server.dispatch.turns import Turns
 from shared.steps import Steps
 from shared.stores.redis.limiter import RedisLimiter
+from shared.stores.redis.sessions import RedisSessions
 from shared.telemetry.siblings import Siblings
 from shared.testing import replicas
 from shared.transports.http.limits.endpoint_limits import ClientLimits, SessionLimits
@@ -658,6 +660,23 @@ async def figures_of_siblings() -> Scenario:
         assert siblings._requests == {}
 
 
+async def update_of_a_session_that_ends() -> Scenario:
+    class Link:
+        async def ask(self, name: str, *_: object, **__: object) -> Any:
+            await checkpoint()
+            return [b"2", None] if name == "update" else None
+
+    async def end() -> None:
+        await checkpoint()
+        sessions.on_end("s")
+
+    link: Any = Link()
+    sessions = RedisSessions(link, lambda _: None)
+    await sessions.create(SessionRecord("s", None, "ada", 60.0, NEW))
+    _, ended = yield sessions.update("s", NEW, replace(NEW, state=State.OPEN)), end()
+    assert ended is CANCELLED or sessions._cached == {}
+
+
 class SlowSessions:
     """A store of sessions that answers after a while."""
 
@@ -736,6 +755,7 @@ SCENARIOS = [
     one_proof_twice,
     reservation_of_a_limiter,
     figures_of_siblings,
+    update_of_a_session_that_ends,
     end_of_a_session_that_is_entered,
     events_and_comments_of_a_stream,
 ]

@@ -92,6 +92,20 @@ async def test_after_another_error_of_a_refresh_the_user_logs_in_again(world: Wo
     assert world.grants == ["authorization_code"] * 2
 
 
+async def test_a_failed_refresh_of_a_valid_token_is_repeated_after_a_pause(world: World) -> None:
+    world.issuer.token = {"refresh_token": "first"}
+    client = world.client()
+    await world.get(client)
+    world.now += HOUR - 10
+    world.issuer.answers["/token"] = lambda received: as_json({"error": "temporarily_unavailable"}, 400)
+    requests = []
+    for seconds in (0, 0, 5):
+        world.now += seconds
+        assert await world.get(client) == 200
+        requests.append(world.issuer.site.count("/token"))
+    assert requests == [2, 2, 3]
+
+
 async def test_two_urls_of_the_same_resource_refresh_once(world: World) -> None:
     rotate(world)
     tokens, inner = MemoryTokens(), f"{world.url}/inner"

@@ -63,9 +63,13 @@ async def test_an_input_request_is_answered_once() -> None:
 
 
 async def test_a_withdrawn_input_request_is_not_answered() -> None:
-    server, is_asked = TaskServer(ASKING, {"status": "working"}, {"status": "working"}, DONE), anyio.Event()
+    question = ASKING["inputRequests"]["name"]  # type: ignore[index]
+    both = {**ASKING, "inputRequests": {"name": question, "queued": question}}
+    server, is_asked = TaskServer(both, {"status": "working"}, {"status": "working"}, DONE), anyio.Event()
+    keys: list[str] = []
 
     async def never(key: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        keys.append(key)
         is_asked.set()
         try:
             await anyio.sleep_forever()
@@ -79,7 +83,7 @@ async def test_a_withdrawn_input_request_is_not_answered() -> None:
         await moments.pop(0).wait()  # and not only at the end of the task
 
     assert await server.followed(answer=never, pause=pause) == {"content": []}
-    assert server.asked == []
+    assert (keys, server.asked) == (["name"], [])
 
 
 async def test_a_failed_answer_raises_and_cancels_the_task() -> None:

@@ -56,4 +56,5 @@ async def test_a_body_takes_memory_until_it_is_decoded(monkeypatch: pytest.Monke
             # One client may use half of the memory for four bodies.
             assert [isinstance(result, Refusal) for result in results] == [True] * (number == 2)
         may_end = True
-    assert results[1:] == [size, size]
+    await read()
+    assert results[1:] == [size, size, size]
