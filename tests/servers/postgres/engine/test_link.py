@@ -55,7 +55,7 @@ async def test_a_cancelled_caller_stops_the_statement(link: Link, postgres: Post
         await link.run("SELECT pg_sleep(60)", deadline=soon())
     sleeping = "SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(60)' AND state = 'active'"
     assert postgres.run(sleeping) == [(0,)]
-    assert not link.is_broken
+    assert await link.ask("SELECT 1", deadline=soon()) == [(1,)]
 
 
 async def test_rows_beyond_the_memory_limit_stop_the_statement(link: Link) -> None:
