@@ -165,11 +165,11 @@ async def _unsubscribe(connection: Connection, uris: Sequence[str]) -> None:
         await connection.closed.wait()
         tasks.cancel_scope.cancel()
 
+    # A generator, so that each is checked just before its request: another subscription to it may have begun by then.
+    unused = (uri for uri in uris if not any(uri in other.requested for other in connection.subscriptions))
     failures = (PeerError, ConnectionError, TimeoutError)
     with anyio.CancelScope(shield=True), anyio.move_on_after(UNSUBSCRIBE_SECONDS), suppress(*failures):
         async with background() as tasks:
             tasks.start_soon(cancel_on_close)
-            for uri in uris:
-                # Checked now, since a subscription to the same resource may have begun in the meantime.
-                if not any(uri in other.requested for other in connection.subscriptions):
-                    await connection.call("resources/unsubscribe", {"uri": uri}, timeout_seconds=None)
+            for uri in unused:
+                await connection.call("resources/unsubscribe", {"uri": uri}, timeout_seconds=None)
