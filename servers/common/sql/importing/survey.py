@@ -115,7 +115,7 @@ def _survey_rows(
         *table.notes,
         *_describe_columns(columns, surveys, marks, is_new=not target.columns),
         *_list_items(renamed, "named"),
-        *_describe_rows(records, len(names) - width),
+        *_describe_rows(records, len(names) - width, is_grid=not table.encoding),
     ]
     first = first[: records.filled]
     converted = (column.convert(fields, None) for column, fields in zip(columns, zip(*first)))  # noqa: B905
@@ -190,9 +190,10 @@ def _describe_columns(
     return sentences
 
 
-def _describe_rows(records: Records, left_out: int) -> list[str]:
+def _describe_rows(records: Records, left_out: int, *, is_grid: bool) -> list[str]:
     sentences = []
-    if records.padded:
+    # In a grid, a short row only has empty cells at its end.
+    if records.padded and not is_grid:
         rows = "1 short row was" if records.padded == 1 else f"{records.padded:,} short rows were"
         sentences.append(f"{rows} filled with NULL, first {records.first_padded}")
     if records.comments:

@@ -125,6 +125,7 @@ def test_a_cell_beside_the_table_is_in_a_column_without_a_name() -> None:
     plan = survey_all(sheet_of(["a", "b"], [1, 2], [3, 4, "checked"]))
     assert [column.name for column in plan.columns] == ["a", "b", "c3"]
     assert plan.first_rows == [("1", "2", None), ("3", "4", "checked")]
+    assert plan.decisions[1:] == ["named: column 3: c3"]
 
 
 def test_durations_are_written_in_hours() -> None:
