@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from servers.common.images import image_type
 from servers.prompts.errors import PromptError
 from servers.prompts.format.definitions import Message, Prompt, Role
 from servers.prompts.format.placeholders import fill_placeholders
@@ -118,7 +119,9 @@ class Rendering:
     def _read_file(self, message: Message) -> EmbeddedFile:
         path, data = message.content, self._read(message.content, MAX_FILE_BYTES)
         default = "application/octet-stream" if b"\0" in data else "text/plain"
-        return EmbeddedFile(message.kind, path, _MIME.get(PurePosixPath(path).suffix.lower(), default), data)
+        # Models refuse an image whose declared type is wrong, which in some hosts ends the conversation.
+        media_type = image_type(data) or _MIME.get(PurePosixPath(path).suffix.lower(), default)
+        return EmbeddedFile(message.kind, path, media_type, data)
 
     def _render_message(
         self, index: int, message: Message, values: Mapping[str, Any], budget: RenderBudget

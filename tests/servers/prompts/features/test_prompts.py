@@ -40,12 +40,12 @@ TYPES = front(
 TALK = front(
     "messages:",
     "  - {role: assistant, text: Well?}",
-    "  - {image: a.png}",
+    "  - {image: a.jpg}",
     "  - {audio: a.wav}",
     "  - {resource: notes/a b.md}",
     "  - {resource: data.bin}",
 )
-FILES = {"a.png": PNG, "a.wav": WAV, "notes/a b.md": "Ä", "data.bin": b"\xff\0"}
+FILES = {"a.jpg": PNG, "a.wav": WAV, "notes/a b.md": "Ä", "data.bin": b"\xff\0"}
 
 
 # Listing
