@@ -543,7 +543,7 @@ async def list_of_a_joined_server(*, is_listed: bool = True) -> Scenario:
             assert [entry["name"] for entry in (await cache.fetch_if_stale(context)).entries] == ["v2"]
 
     server: Any = SimpleNamespace(
-        name="a", ask=ask, running=True, differs_by_client=False, has_capability=lambda _: True
+        name="a", ask=ask, running=True, needs_fresh_lists=False, has_capability=lambda _: True
     )
     context: Any = SimpleNamespace(link=SimpleNamespace(session=object()), peer=SimpleNamespace(has_handshake=True))
     cache = ListCache(server, TOOLS)

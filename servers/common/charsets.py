@@ -1,8 +1,8 @@
-"""Detects the charset of a text: by its byte order mark, as UTF-16 or UTF-32 by trying them, or else as a list of
-likely charsets, best first. For that list, chardet compares the pairs of bytes in the text with the pairs that are
-common in the languages of each charset.
+"""Detects the charset of a text: UTF-16 or UTF-32 by trying them, other charsets as a list of likely ones, best
+first.
 
-chardet is unreliable for short texts, so faults that a reader would notice at once count as well: letters of two
+For that list, chardet compares the pairs of bytes in the text with the pairs that are common in the languages of each
+charset. It is unreliable for short texts, so faults that a reader would notice at once count as well: letters of two
 scripts in one word, or a capital or a symbol within a word. If only a few words have non-ASCII letters and cp1252
 decodes them without such a fault, cp1252 comes first, since most such files use it.
 """
@@ -13,8 +13,9 @@ from functools import cache
 from typing import NamedTuple
 
 _WESTERN = "cp1252"
-# Charsets in actual use (https://encoding.spec.whatwg.org/#names-and-labels), and the old ones of DOS and Mac OS, by
-# the names of chardet, which for some is the name of a superset. A short list makes the choice more certain.
+# Charsets that web pages use (https://encoding.spec.whatwg.org/#names-and-labels), and the old ones of DOS and Mac
+# OS. The names are chardet's, which calls some charsets by the name of a superset. A short list makes the choice more
+# certain.
 _SINGLE_BYTE = (
     *("cp1250", "cp1251", _WESTERN, "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp874"),
     *("iso8859-2", "iso8859-5", "iso8859-6", "iso8859-7", "iso8859-8", "iso8859-9", "iso8859-13", "iso8859-15"),
@@ -28,21 +29,21 @@ _EAST_ASIAN = {
     "gb18030": "gb18030",
 }
 _TOO_FEW = 2
-"""A text with at most this many different words with non-ASCII letters does not identify a language; nor does one
-with more than `_MANY_WORDS` such words, but at most this many different non-ASCII letters."""
+"""A text does not identify a language if it has at most this many different words with non-ASCII letters, or if it
+has more than `_MANY_WORDS` such words but at most this many different non-ASCII letters."""
 _MANY_WORDS = 6
 _UNNAMED_CONFIDENCE = 0.002
 """The confidence in a charset for which chardet names no language."""
 _FAULT_FACTOR = 0.0001
-"""The factor applied to the confidence if every non-ASCII character is out of place."""
+"""The factor by which the confidence is multiplied if there are as many faults as non-ASCII bytes."""
 _RIVAL_SHARE = 0.3
 """A charset with at least this share of the best likelihood may also be the right one."""
 
-# These two patterns match bytes that were replaced by their classes (see `_classes`). A word with a letter that is
-# not ASCII, or with a symbol that may be one in another charset:
+# The next two patterns match text in which each byte was replaced by its class (see `_classes`). This one matches a
+# word with a non-ASCII letter, or with a symbol that may be a letter in another charset:
 _WORD = rb"[aA]*[lL][aAlL]*|[aA]+[ps]"
-# Characters out of place: an unassigned byte, a symbol within a word, two scripts in a word, a capital after a
-# lowercase letter, an accented lowercase letter between capitals, two symbols, three accented letters, and a single
+# Faults: an unassigned byte, a symbol within a word, two scripts in a word, a capital after a lowercase letter, an
+# accented lowercase letter between capitals, two symbols in a row, three accented letters in a row, and a single
 # letter of another script.
 _FAULT = (
     rb"!|[aAlLxX][sp](?=[aAlLxX])|(?<=[aA])[xX]|[xX](?=[aA])|(?<=[al])L|(?<=x)X|(?<=[AL]{2})l|(?<=[AL])[lm](?=[AL])"
@@ -55,7 +56,7 @@ _JOINERS = "’·´–—"
 """Characters that are used within words."""
 
 
-BYTE_ORDER_MARKS = (  # UTF-32 before UTF-16, whose mark is the beginning of UTF-32's
+BYTE_ORDER_MARKS = (  # UTF-32 must come before UTF-16: the mark of UTF-32-LE begins with that of UTF-16-LE
     ("utf-8", codecs.BOM_UTF8),
     ("utf-32-le", codecs.BOM_UTF32_LE),
     ("utf-32-be", codecs.BOM_UTF32_BE),
@@ -64,17 +65,17 @@ BYTE_ORDER_MARKS = (  # UTF-32 before UTF-16, whose mark is the beginning of UTF
 )
 """Codecs with their byte order marks."""
 WIDE_CODECS = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
-"""Codecs whose characters take more than one byte, even ASCII ones."""
+"""Codecs that encode every character in more than one byte, even ASCII ones."""
 EVIDENCE_BYTES = 4_000
 """Number of bytes of lines with non-ASCII bytes that suffices to detect a charset."""
 _MIN_ASCII = 4
-"""Minimum number of ASCII characters in a text in UTF-16 or UTF-32 that has no space and no line ending."""
+"""Text in UTF-16 or UTF-32 without a space or a line ending must have at least this many ASCII characters."""
 _WIDE_SAMPLE = 2_048
 """Number of bytes at the start of a file that are tried as UTF-16 and UTF-32."""
 
 
 class LikelyCharset(NamedTuple):
-    """A charset, as the name of its Python codec, and its likelihood, which is comparable within one text."""
+    """The Python codec of a charset, and its likelihood. Likelihoods for the same text can be compared."""
 
     codec: str
     likelihood: float
@@ -102,8 +103,8 @@ def wide_codec(start: bytes) -> str | None:
 
 
 def is_damaged(data: bytes) -> bool:
-    """Return True if `data`, which is not valid UTF-8, is UTF-8 with damaged characters: at least half of the
-    non-ASCII characters are valid, which does not happen by accident in other charsets."""
+    """Return True if `data`, which is not valid UTF-8, is UTF-8 with some damaged characters. At least half of its
+    non-ASCII characters must be valid, which does not happen by accident in other charsets."""
     text = data.decode("utf-8", "replace")
     broken = text.count("\ufffd")
     return sum(not character.isascii() for character in text) - broken >= broken
@@ -138,7 +139,7 @@ def likely_charsets(sample: bytes) -> list[LikelyCharset]:
     best = 0.0
     western = None
     for name in sorted((*_SINGLE_BYTE, *_EAST_ASIAN), key=lambda name: -confidence.get(name, _UNNAMED_CONFIDENCE)):
-        # Faults only lower the likelihood, so a charset that begins with less than this is never chosen.
+        # Faults only lower the likelihood. So skip a charset if its likelihood is too low even without faults.
         likelihood = confidence.get(name, _UNNAMED_CONFIDENCE)
         if likelihood < best * _RIVAL_SHARE**2 and name != _WESTERN:
             continue
@@ -162,7 +163,7 @@ def likely_charsets(sample: bytes) -> list[LikelyCharset]:
     letters = set(sample.translate(None, _ASCII))
     if western is not None and (len(words) <= _TOO_FEW or (len(letters) <= _TOO_FEW and len(words) > _MANY_WORDS)):
         likely.remove(western)
-        # With little evidence there are more rivals.
+        # With little evidence other charsets are rivals as well, so the likelihood is lower than the best one.
         likely.insert(0, LikelyCharset(_WESTERN, best * _RIVAL_SHARE))
     return likely
 
@@ -179,7 +180,7 @@ _ASCII, _HIGH = bytes(range(128)), bytes(range(128, 256))
 
 @cache
 def _classes(codec: str) -> bytes:
-    """Return a table for `bytes.translate` with the kind of each byte's character.
+    """Return a table for `bytes.translate` that replaces each byte by the class of its character.
 
     `a` and `A` are ASCII letters, `l` and `L` other Latin letters, `x` and `X` letters of other scripts, `m` marks,
     `p` punctuation, `j` characters that join parts of a word, `s` symbols, `!` unassigned bytes.
@@ -206,7 +207,7 @@ def _class_of(character: str) -> str:
 
 
 def _count_east_asian_faults(text: str) -> int:
-    """Count the short runs of non-ASCII characters within ASCII words, and the private-use characters."""
+    """Count the short runs of non-ASCII characters between letters, and the private-use characters."""
     from unicodedata import category
 
     count = 0

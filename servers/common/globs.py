@@ -1,14 +1,15 @@
-"""Globs over relative paths, matched in linear time.
+"""Matches globs against relative paths, in linear time.
 
-A pattern is split at `/` into components. `**` matches any number of directories; every other component is a glob for
-one name (`*`, `?`, `[abc]`, `[!abc]`, `[^abc]`, a backslash before a literal character; case-sensitive, hidden names
-included). It is translated once by `fnmatch`, whose regular expressions match each `*` atomically and so never
-backtrack exponentially. As in git, a name that equals the component literally matches as well, such as `[id].tsx`. An
-accented letter matches whether it is one character or two, since macOS writes names in another form than models
-(Unicode TR 15). Alternatives `{a,b}` are expanded first, up to a limit.
+A pattern is split at `/` into components. `**` matches any number of directories. Every other component is a glob for
+one name: `*`, `?`, `[abc]`, `[!abc]`, `[^abc]`, or a backslash before a literal character. Case counts, and hidden
+names match. `fnmatch` translates each component once; its regular expressions match each `*` atomically, so they
+never backtrack exponentially. As in git, a component also matches the name that equals it literally, such as
+`[id].tsx`. An accented letter matches whether it is one character or two, since macOS writes names in another form
+than models (Unicode TR 15). Alternatives `{a,b}` are expanded first, up to a limit.
 
 Matching carries a set of states from component to component, as in a finite automaton. A search passes the states
-down the tree, so a name is matched once per state, and a directory without states need not be visited.
+down the tree, so that a name is matched once per state. A directory after which there are no states need not be
+visited.
 
 A pattern without `/` matches the last name at any depth.
 """
@@ -27,21 +28,22 @@ MAX_LENGTH = 1_024
 """Maximum length of a pattern, before and after expansion, in characters."""
 
 States = frozenset[tuple[int, int]]
-"""States of matching: each an alternative, and the number of its components matched so far."""
+"""The states after some components: each is the index of an alternative, and how many of its components have
+matched."""
 
 _GROUP = re.compile(r"\{([^{}]*)\}")
 _ESCAPED_BRACE = re.compile(r"\\([\\{},])")
 _PLACEHOLDERS = {"{": "\0<", "}": "\0>", ",": "\0;", "\\": "\\\\"}
-"""Replaces a character after a backslash while groups are expanded."""
+"""What replaces a character after a backslash while groups are expanded."""
 _ESCAPE = re.compile(r"\[[!^]?\]?(?:\\.|[^\]\\])*\]|\\(.)", re.DOTALL)
-"""A set of characters, or a character that a backslash makes literal."""
+"""Matches a set of characters, or a character that a backslash makes literal."""
 _ANY_DIRECTORIES = None
 """The component `**`, which matches any number of directories."""
 _STAR = re.compile(fnmatch.translate("*"))
 
 
 class Glob:
-    """One or more patterns, compiled. Raises `PathError` with code `bad_pattern` for one that it can't match."""
+    """Matches paths against one or more patterns. Raises `PathError` with code `bad_pattern` for an invalid one."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         expanded = [variant for pattern in patterns for variant in _expand(pattern)]
@@ -70,7 +72,7 @@ class Glob:
         return self._skip_stars(after)
 
     def matches_after(self, states: States, name: str) -> bool:
-        """Return True if the path matches with one more component `name`: `accepts(step(...))`, but faster."""
+        """Return True if the path matches with one more component `name`. This is a faster `accepts(step(...))`."""
         matchers = self._matchers.get(states)
         if matchers is None:
             rows = ((self._rows[row], matched) for row, matched in states)
@@ -116,11 +118,11 @@ class Glob:
 
 
 def reachable_patterns(pattern: str) -> tuple[str, ...]:
-    """Return patterns that match everything in the directories that may contain a match of `pattern`. Raises
+    """Return wider patterns, which match everything in the directories that may contain a match of `pattern`. Raises
     PathError with code `bad_pattern`."""
     patterns = set()
     for variant in _expand(pattern):
-        # The last name, and all names after a `**`, become `*`, so that many patterns have the same result.
+        # Replace the last name, and all names after a `**`, by `*`, so that many patterns have the same result.
         directories = _split(variant)[:-1]
         before = tuple(takewhile(lambda name: name != "**", directories))
         patterns.add("/".join((".", *before, *directories[len(before) : len(before) + 1], "*")))
@@ -157,7 +159,7 @@ def _expand(pattern: str) -> list[str]:
 
 
 def _split(pattern: str) -> list[str]:
-    """Return the components of an expanded pattern, counted from the start."""
+    """Return the components of a pattern without groups. A pattern without a slash gets a `**` before it."""
     names = [name for name in pattern.split("/") if name not in ("", ".")]
     if not names or pattern.startswith("/") or ".." in names:
         raise _bad_pattern(pattern, "a pattern must be relative to the starting directory, without '..'")
@@ -169,7 +171,7 @@ def _split(pattern: str) -> list[str]:
 
 
 class _ComposedPattern:
-    """A component with composed accents, which also matches names with decomposed ones."""
+    """A component with composed accents. It also matches names with decomposed ones."""
 
     def __init__(self, pattern: re.Pattern[str]) -> None:
         self._pattern = pattern
@@ -187,7 +189,7 @@ def _compose(name: str) -> str:
 def _compile_component(name: str) -> re.Pattern[str] | _ComposedPattern:
     if name == "*":
         return _STAR
-    # Checked before the normalization, which replaces a few other characters by ASCII ones.
+    # Check this before the normalization, which replaces a few other characters by ASCII ones.
     is_ascii = name.isascii()
     name = name if is_ascii else _compose(name)
     translated = fnmatch.translate(_ESCAPE.sub(_translate_part, name))
@@ -203,7 +205,7 @@ def _translate_part(match: re.Match[str]) -> str:
     bracketed = match[0]
     mark = "!" if bracketed[1] in "!^" else ""
     content = bracketed[1 + len(mark) : -1]
-    # A special character within a set is literal if it is first, as a bracket, or last.
+    # In the sets of `fnmatch`, a bracket is literal if it is first, and `!` and `-` are if they are last.
     last = "".join(char for char in "!-" if f"\\{char}" in content)
     members = re.sub(r"\\(.)", lambda escaped: "" if escaped[1] in "!-" else escaped[1], content, flags=re.DOTALL)
     first = "]" if "]" in members else ""

@@ -1,6 +1,5 @@
-"""Detects the type of an image that models accept by its first bytes, its size, and whether it is complete. Hosts and
-models refuse an image whose declared type is wrong, or that is damaged or too large, and in some hosts that ends the
-conversation.
+"""Detects the type of an image by its first bytes, its size, and whether it is complete. Hosts and models refuse an
+image whose declared type is wrong, or that is damaged or too large, and in some hosts that ends the conversation.
 """
 
 import struct
@@ -29,7 +28,7 @@ def image_type(data: bytes) -> str | None:
 
 
 def fault_of(data: bytes) -> str | None:
-    """Return why models refuse an image of one of these types, for a note; None if they accept it."""
+    """Return why models refuse an image, for a note; None if they accept it. Its type must be one of `image_type`."""
     if not _is_whole(data):
         return "damaged or incomplete image"
     width, height = find_size(data) or (0, 0)
@@ -39,8 +38,8 @@ def fault_of(data: bytes) -> str | None:
 
 
 def _is_whole(data: bytes) -> bool:
-    """Return False if an image of one of these types is cut off, or is a PNG with a wrong checksum. Other damage is
-    not detected, since pixels are not decoded."""
+    """Return False if an image is cut off, or is a PNG with a wrong checksum. Other damage is not detected, since
+    pixels are not decoded."""
     match image_type(data):
         case "image/png":
             return _is_whole_png(data)
@@ -70,7 +69,7 @@ def _is_whole_png(data: bytes) -> bool:
 def _is_whole_jpeg(data: bytes) -> bool:
     position = 2
     for _ in range(_MAX_PARTS):
-        # A segment is a marker, a length and contents, which are skipped, as they may be a smaller image.
+        # A segment is a marker, a length and contents. Skip the contents, since they may contain a smaller image.
         marker = data[position : position + 2]
         if marker[:1] != b"\xff" or len(marker) < 2:
             return False
@@ -87,13 +86,13 @@ def _is_whole_gif(data: bytes) -> bool:
         if kind == b";":
             return True
         if kind == b",":
-            # Ten bytes of descriptor, perhaps colors, and the size of the codes (GIF89a, sections 20 to 22).
+            # Skip ten bytes of descriptor, the colors if any, and the size of the codes (GIF89a, sections 20 to 22).
             position += 11 + _palette_bytes(data[position + 9 : position + 10])
         elif kind == b"!":
             position += 2
         elif kind != b"\0":  # Some encoders write one empty block too many.
             return False
-        # The data follow in blocks of at most 255 bytes, up to an empty block.
+        # Then come blocks of data of at most 255 bytes each, up to an empty block.
         while size := int.from_bytes(data[position : position + 1]):
             position += 1 + size
         position += 1
@@ -106,7 +105,7 @@ def _palette_bytes(flags: bytes) -> int:
 
 
 def find_size(data: bytes) -> tuple[int, int] | None:
-    """Return width and height in pixels, if an image of one of these types declares them."""
+    """Return width and height in pixels, if the image declares them."""
     try:
         match image_type(data):
             case "image/png":

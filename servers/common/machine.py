@@ -1,4 +1,4 @@
-"""The user's machine: the directories where programs keep their files on each system."""
+"""Finds the directories in which programs keep their files on each operating system."""
 
 import os
 import sys
@@ -15,13 +15,14 @@ class Machine(NamedTuple):
 
     system: System
     home: PurePath
-    """The user's home directory. All paths of a `Machine` have the type of this one."""
+    """The user's home directory. All paths that a `Machine` returns have the same type as this path."""
     environment: Mapping[str, str]
     packages: Sequence[str] = ()
     """The names of folders in `local() / "Packages"`, where programs from the Microsoft Store keep files."""
 
     def variable(self, name: str) -> PurePath | None:
-        """Return the path in an environment variable; a relative one is ignored, as XDG requires."""
+        """Return the path in an environment variable; None if it is not set or the path is relative. The XDG
+        specification requires to ignore relative paths."""
         path = type(self.home)(self.environment.get(name, ""))
         return path if path.is_absolute() else None
 
@@ -34,7 +35,7 @@ class Machine(NamedTuple):
         return self.variable("XDG_CONFIG_HOME") or self.home / ".config"
 
     def local(self) -> PurePath:
-        """Return the directory on Windows for program files that belong to this machine only."""
+        """Return the directory on Windows for files of programs that are not copied to the user's other machines."""
         return self.variable("LOCALAPPDATA") or self.home / "AppData" / "Local"
 
 
@@ -54,7 +55,7 @@ def this_machine() -> Machine:
 
 
 def state_folder(machine: Machine) -> PurePath:
-    """Return the directory for the bundle's own files for this user: receipts, backups, pins."""
+    """Return the directory in which the bundle keeps its own files for this user: receipts, backups, pins."""
     if machine.system == "windows":
         base = machine.local()
     elif machine.system == "macos":

@@ -1,16 +1,16 @@
-"""Notices: the operating system's notifications of changes in directories, received with watchfiles. A notice says
-only that something may have changed.
+"""Receives the operating system's notifications of changes in directories, called notices, with watchfiles. A notice
+says only that something may have changed.
 
 A watch covers a set of directories without their subdirectories. When the set changes, a new watch is opened before
-the old one is closed. A watch ends with the directory it was opened for, so a new directory at the same path is
-recognized by its inode. Since inodes are reused immediately, a notice that a watched directory was removed or created
-also leads to a new watch. watchfiles is imported only here, at first use.
+the old one is closed. A watch of a directory ends if the directory is removed, even if another one is created at the
+same path. So the inodes of directories are compared. Since inodes are reused immediately, a notice that a watched
+directory was removed or created also leads to a new watch. Only this module imports watchfiles, at first use.
 
 If watchfiles is missing or the system refuses, for example because of its limit on watches, there is no watch:
-`is_polling` is True, and another attempt is made after a while. A watch fails permanently if it meets even one name
-that is not UTF-8; it is then replaced.
+`is_polling` is True, and another attempt is made after a while. A watch stops working when it meets a name that is
+not UTF-8. It is then replaced.
 
-The three servers that use a watch share no loop, because it would need an option for each difference between them.
+The servers that use a watch share no loop, because it would need an option for each difference between them.
 The filesystem server checks each file at a pace of its own, in a thread chosen by whether its file system is local or
 remote. In the prompts server, checking a library determines which directories to watch next, and the duration of the
 check determines the pace. The sqlite server reports changes to a database immediately and then pauses; it reports its
@@ -35,7 +35,7 @@ CHECK_ALL_THRESHOLD = 2_000
 _IDLE_STEP_MS = 20
 """Interval in milliseconds at which watchfiles collects changes."""
 _ACTIVE_STEP_MS = 5
-"""The same interval for `_ACTIVE_SECONDS` after a change."""
+"""The same interval during the first `_ACTIVE_SECONDS` after a change."""
 _ACTIVE_SECONDS = 2.0
 """Seconds after a change in which changes are collected at the shorter interval."""
 _REFUSED_SECONDS = 30.0
@@ -55,12 +55,13 @@ def open_watch(directories: list[str]) -> Any:
     """Open a watchfiles watch on these directories. Raises ImportError, OSError, RuntimeError."""
     from watchfiles._rust_notify import RustNotify
 
-    # The last argument, to ignore unreadable directories, is False, because it would also hide the limit on watches.
+    # The last argument would ignore unreadable directories. It is False, because it would also hide that the limit on
+    # watches was reached.
     return RustNotify(directories, False, False, 0, False, False)
 
 
 class Notices:
-    """Notices of changes in a set of directories, which may itself change.
+    """Watches a set of directories, which may change, and returns notices.
 
     Its methods block, and only one thread may use it at a time. Call `close` when done.
     """
@@ -82,8 +83,8 @@ class Notices:
                 path.encode()
                 status = os.stat(path)  # noqa: PTH116 - a Path for each of thousands of directories would be slow
             except (OSError, UnicodeEncodeError):
-                # Removed, or with a name that watchfiles can't handle; the regular check of everything detects
-                # changes there.
+                # The directory was removed, or watchfiles can't handle its name. Regular checks of everything detect
+                # changes in it.
                 continue
             if os.access(path, os.R_OK):
                 requested[path] = status.st_dev, status.st_ino
@@ -109,11 +110,11 @@ class Notices:
 
     @property
     def has_no_watch(self) -> bool:
-        """True if there is currently no watch, for any reason."""
+        """True if there is no watch now, whatever the reason."""
         return self._watch is None
 
     def watches(self, path: str) -> bool:
-        """Return True if `path` is one of the directories."""
+        """Return True if `path` is one of the watched directories."""
         return path in self._watched
 
     def wait(self, stop: threading.Event, timeout: float) -> set[str] | None:
@@ -130,13 +131,13 @@ class Notices:
         except RuntimeError:
             watched, now = self._watched, time.monotonic()
             self.close()
-            # A watch that fails immediately is not recreated immediately: a busy file with a bad name would cause
+            # If a watch fails immediately, wait before the next one: a bad name that changes often would cause
             # constant work.
             if now - self._opened_at < _FAILED_SECONDS:
                 self._watched, self._retry_at = watched, now + _FAILED_SECONDS
             return None
         if isinstance(changes, str):
-            # When stopped, watchfiles drops its pending notices.
+            # Without a timeout, it was stopped, and watchfiles has dropped its pending notices.
             return set() if changes == "timeout" else None
         self._last_change_at = time.monotonic()
         for change, path in changes:
@@ -156,7 +157,8 @@ class Notices:
         try:
             return self._open_function(directories)
         except (FileNotFoundError, PermissionError):
-            # The directory was removed or became unreadable after the check; the system did not refuse the watch.
+            # The directory was removed or became unreadable after `arm` had checked it. The system would allow a
+            # watch.
             self._retry_at = time.monotonic() + _FAILED_SECONDS
         except (ImportError, OSError, RuntimeError) as error:
             self._retry_at = time.monotonic() + _REFUSED_SECONDS
@@ -170,9 +172,10 @@ async def wait_in_thread(
     limiter: CapacityLimiter,
     stop: threading.Event | None = None,
 ) -> T:
-    """Return the result of `wait`, run in a thread of the `limiter`, after at most `max_seconds` seconds.
+    """Run `wait` in a thread, limited by the `limiter`, and return its result. `wait` gets an event and
+    `max_seconds`, and must return when the event is set or the time is over.
 
-    Setting `stop` ends the wait; cancellation sets it too.
+    The event is `stop`, if that is given. Cancellation sets it.
     """
     stop_event = stop or threading.Event()
 

@@ -1,4 +1,4 @@
-"""The check that a principal's directory is inside one of the server's directories, with links followed."""
+"""Checks that a principal's directory is inside one of the server's directories, with links followed."""
 
 import os
 from collections.abc import Iterable

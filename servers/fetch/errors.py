@@ -1,7 +1,8 @@
 """Failures to fetch a page, as one exception with a stable code.
 
 `FetchError` is the only exception that this package raises on purpose. It never contains credentials, private
-addresses that a name resolved to, or paths on this machine. Text from a site can't imitate one of its lines.
+addresses that a name resolved to, or paths on this machine. Its texts are single lines, so text from a site can't
+imitate another line of an error.
 """
 
 import re
@@ -36,7 +37,7 @@ _ADVICE = {
     "connect": "Check the host and the port of the URL, or try again later.",
     "tls": "Check the host and the port of the URL, or fetch another page: certificates are always verified.",
 }
-"""The advice for codes for which the next step is always the same."""
+"""The advice for codes that always have the same next step."""
 GONE = frozenset({404, 410})
 """Status codes for a page that no longer exists."""
 
@@ -52,10 +53,10 @@ class ErrorResponse(NamedTuple):
 
 
 class FetchError(CodedError):
-    """A refusal or failure, with each text on one line.
+    """A refusal or failure to fetch a page.
 
     The reason and the suggestion contain no words from a page or a site, which are untrusted, except for the host in
-    a redirect and the type of a page, in quotes. All other words of a site are in `quoted`, as lines, and in
+    a redirect and the type of a page, in quotes. All other words of a site are in the lines of `quoted` and in
     `response`.
     """
 

@@ -107,7 +107,7 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _check_libraries(self) -> Self:
-        # These packages are imported only for the first page, when this error would come too late.
+        # These packages are imported for the first page, when an error would come too late.
         if any(find_spec(library) is None for library in ("httpx", "lxml")):
             raise ValueError(missing_extra_message("fetch"))
         return self

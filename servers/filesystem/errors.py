@@ -1,6 +1,7 @@
-"""File errors as one exception with a stable code: the codes of `servers.common.files`, and additional ones.
+"""`FilesError`: every error about a file, with a stable code. It is another name of the `PathError` that
+`servers.common.files` raises, to whose codes this server adds its own.
 
-Errors of `servers.common.files` give the reason; `features/advice.py` adds advice for clients of this server.
+An error gives the reason; `features/advice.py` adds advice for clients of this server.
 """
 
 from shared.coded_errors import PathError as FilesError
@@ -9,7 +10,7 @@ __all__ = ["FilesError", "changed_error", "format_error"]
 
 
 def format_error(error: FilesError) -> str:
-    """Return the code, the problem and its path, and a remedy."""
+    """Return the code, the path, the problem, and the suggested remedy, if any."""
     return f"{error.code}: {error}"
 
 

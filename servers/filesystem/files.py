@@ -1,4 +1,4 @@
-"""The files of one running server: its allowed directories, and everything that reads, watches and records them."""
+"""The state of one running server: the allowed directories, and the objects that read, watch and record files."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -42,8 +42,8 @@ class Turn(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Files:
-    """The allowed directories, which are open, and everything that reads, watches and records them. `max_read` is the
-    maximum size, in bytes of JSON, of the text that one read returns."""
+    """The allowed directories, which are open, and the objects that read, watch and record the files in them.
+    `max_read` is the maximum size, in bytes of JSON, of the text that one read returns."""
 
     rooted: RootedFiles
     small: SmallFiles
@@ -81,7 +81,7 @@ class Files:
             self.journal.add_write(self.rooted.roots.outer(place))
 
     async def report_all_changes(self, places: Sequence[Place]) -> None:
-        """Report changes at many places like `report_changes`, with turns for other work in between. All are
+        """Report changes at many places like `report_changes`, in steps between which other tasks run. All are
         reported even if the caller is cancelled."""
 
         def steps() -> Steps[None]:
@@ -115,8 +115,8 @@ class Files:
     async def read_text(self, place: Place, budget: int, turn: Turn, part: Part = WHOLE) -> TextRead:
         """Return part of the text at `place`, at most `budget` bytes of JSON. Raises FilesError.
 
-        A small UTF-8 file is read at once. Others are read in a thread, which waits for its `turn` if it has to
-        search for a line from the start of the file, whose size is not limited.
+        A small UTF-8 file is read at once, other files in a thread. The thread waits for its `turn` if it has to
+        search for a line from the start of the file, since the size of the file is not limited.
         """
         small_file = self.small.read(place)
         if small_file is None:
@@ -129,8 +129,8 @@ class Files:
         return pages.read_small_text(small_file, place, budget, part, text)
 
     def read_at_once(self, path: str, budget: int) -> TextRead | None:
-        """Return the whole of a small UTF-8 text file, if it fits into `budget` bytes of JSON; None for any other
-        file, and for one that may be a document. Raises FilesError."""
+        """Return the whole text of a small UTF-8 file, if it fits into `budget` bytes of JSON; None for any other
+        file, and for one whose name is that of a document. Raises FilesError."""
         if has_document_name(path):
             return None
         place = self.place(path)

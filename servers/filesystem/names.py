@@ -1,8 +1,8 @@
-"""Display of file names and contents in results, so that they can't be mistaken for the server's own words.
+"""Displays file names and contents in results so that they can't be mistaken for the server's own words.
 
-A name is shown on one line (see `display_name`). It must not look like the server's own words, such as a note in
-brackets, a link's mark, a size or a line number; if it does, one of its characters is escaped. In a sentence, a name
-of several words is quoted. To refer to such an entry, a client passes its URI.
+A name is shown on one line (see `display_name`). If it looks like the server's own words, such as a note in brackets,
+a link's mark, a size or a line number, one of its characters is escaped. In a sentence, a name of several words is
+quoted. A name with escapes is followed by its URI, which clients pass to refer to the entry.
 """
 
 import re
@@ -23,7 +23,7 @@ _BREAKING = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]|\r(?!\n)"
 
 
 def escape_breaks(lines: str) -> str:
-    """Return a file's lines with every character escaped that could make them look like other lines."""
+    """Return a file's lines with escapes for all characters that could make them look like other lines."""
     return re.sub(_BREAKING, lambda match: match[0].encode("unicode_escape").decode(), lines)
 
 

@@ -73,7 +73,7 @@ class Settings(BaseModel):
             return roots
         if any(root in ("", ":ro", ":rw") for root in roots):
             raise ValueError("a directory name is empty")
-        # A Path drops the "./" at its start, and would then begin at a home directory.
+        # A Path drops a leading "./", after which the "~" would mean a home directory.
         starts = (f".{os.sep}~", f".{os.altsep or os.sep}~")
         return [
             os.path.abspath(root) if isinstance(root, str) and root.startswith(starts) else root  # noqa: PTH100
@@ -107,7 +107,7 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _require_libraries(self) -> Self:
-        # The libraries are imported only when first used. An error would come too late then.
+        # The libraries are imported when they are first used, which would be too late for an error.
         if any(
             find_spec(library) is None
             for library in ("chardet", "content_types", "filelock", "pathspec", "re2", "watchfiles")
@@ -134,12 +134,12 @@ class Settings(BaseModel):
 
     @property
     def within(self) -> tuple[Path, ...] | None:
-        """The directories that limit the files of these settings; None for all."""
+        """The directories to which a principal's files are limited; None for no limit."""
         return self._within
 
     def narrow(self, narrowing: Narrowing) -> Self:
         """Return these settings limited to the given directories, each with its current permission. Raises ValueError
-        for one outside them.
+        for a directory outside the allowed ones.
         """
         if self.client_roots:
             raise ValueError("roots: can't be combined with --client-roots")

@@ -1,4 +1,4 @@
-"""The gateway program: several servers as one, started by a client."""
+"""The program that a client starts to use several servers as one."""
 
 import os
 from collections.abc import Mapping, Sequence

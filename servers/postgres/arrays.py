@@ -1,4 +1,4 @@
-"""Arrays as PostgreSQL writes them: `{1,NULL,"a \\"b\\""}`, each dimension between braces."""
+"""Parses and formats arrays as PostgreSQL writes them: `{1,NULL,"a \\"b\\""}`, with braces around each dimension."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ _SPECIAL = re.compile(r'(["\\])')
 def parse_array(text: str) -> list[Any]:
     """Parse an array into a list of strings, with None for NULL, or of lists if there are several dimensions.
 
-    `text` is in the form that PostgreSQL writes if bounds begin with 1 and elements are separated by commas.
+    `text` must be the array as PostgreSQL writes it if its bounds begin with 1 and commas separate its elements.
     """
     if '"' not in text and "{" not in text[1:]:
         return [None if plain == "NULL" else plain for plain in text[1:-1].split(",")] if text != "{}" else []

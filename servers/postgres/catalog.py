@@ -1,4 +1,4 @@
-"""The data types of one database, each read once from its catalog."""
+"""The data types of one database. Each is read once from the system catalog."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from typing import NamedTuple
@@ -20,7 +20,7 @@ _JSON_TYPES = {
     701: ("double precision", "float8"),
     1700: ("numeric", "numeric"),
 }
-"""The name and the kind (see `Type.kind`) of built-in types, by oid, which is the same in all databases."""
+"""The name and the kind (see `Type.kind`) of built-in types, by oid. These oids are the same in all databases."""
 _TEXT_TYPES = {
     18: '"char"',
     19: "name",
@@ -38,8 +38,8 @@ _TEXT_TYPES = {
 }
 """The names of further built-in types that most queries use, by oid. Their values stay text."""
 _MAX_ROUNDS = 20
-"""Maximum number of rounds of queries. Each one looks up the types that the last one found: the element types of
-arrays, and the base types of domains."""
+"""Maximum number of queries for one lookup. Each looks up the types to which the last result refers: the element
+types of arrays, and the base types of domains."""
 _TYPES_QUERY = """
     SELECT t.oid, pg_catalog.format_type(t.oid, NULL), t.typbasetype, t.typdelim::pg_catalog.text,
         CASE WHEN t.typinput = 'pg_catalog.array_in'::pg_catalog.regproc THEN t.typelem ELSE 0 END
@@ -85,7 +85,7 @@ class Types:
             return cached
         entry = self._catalog_types.get(oid)
         if entry is None:
-            # The type has been dropped; PostgreSQL's format_type writes the same.
+            # The type has been dropped. PostgreSQL's format_type returns the same text.
             return Type("???")
         type_ = Type(entry.name)
         if entry.base:

@@ -1,4 +1,4 @@
-"""Commits by this server, as the database watch receives them."""
+"""Commits by this program, as it reports them to the database watch."""
 
 from collections.abc import Callable
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""A PostgreSQL database behind the interface that all engines share, with a pool of connections."""
+"""A PostgreSQL database with a pool of connections. It implements the interface that all SQL engines share."""
 
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -44,7 +44,8 @@ from servers.postgres.write.allowed import NO_MORE_DDL, AllowedDdl, check_change
 log = logging.getLogger("servers.postgres")
 
 _EXCLUSIVE = frozenset({"ALTER", "DROP", "REFRESH", "REINDEX", "TRUNCATE"})
-"""Statements that need exclusive access to a table, so that no transaction that has read it may be open."""
+"""The first words of statements that need exclusive access to a table, and so wait for all transactions that have
+read the table."""
 _ALLOW_CHANGES = "The operator can allow changes with --allow-write, or :rw after the URL."
 
 
@@ -81,7 +82,7 @@ class PostgresDatabase:
 
     @property
     def is_shared(self) -> bool:
-        """True if a pooler gives this server's connections to other clients between transactions."""
+        """True if a pooler gives the PostgreSQL sessions of this program to other clients between transactions."""
         return self._target.is_shared
 
     async def connect(self) -> Link:
@@ -98,7 +99,7 @@ class PostgresDatabase:
         try:
             return await self.connect()
         except OpeningError as error:
-            # The details are only for the operator; the client receives the error without them.
+            # The details are only for the operator: the error itself does not contain them.
             log.warning("%s: %s", self.name, error.details)
             raise
 
@@ -128,7 +129,7 @@ class PostgresDatabase:
                 await session.ask("SELECT 1")
 
     def read_at_once(self, query: Query, limits: AnswerLimits) -> QueryRows | None:
-        """Return None, since a result from another process always takes a moment."""
+        """Return None: PostgreSQL is another process, so no result is available at once."""
         return None
 
     async def read(

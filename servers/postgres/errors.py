@@ -1,8 +1,8 @@
-"""The only place where an error of PostgreSQL becomes an `SqlError`. The code comes from the SQLSTATE, never from the
-message, which may be in any language.
+"""Converts errors of PostgreSQL to `SqlError`. The code depends on the SQLSTATE, never on the message, which may be
+in any language.
 
-Errors while a connection is opened, whose messages contain hosts, files or roles, are not converted here: they are
-shown to the operator only.
+Errors while a connection is opened are `OpeningError` instead: their messages contain hosts, files or roles, and are
+shown only to the operator.
 """
 
 from psycopg.pq import DiagnosticField as Field
@@ -83,14 +83,14 @@ class PostgresError(SqlError):
     def __init__(self, code: str, reason: str, suggestion: str, quoted: tuple[str, ...], state: str) -> None:
         super().__init__(code, reason, suggestion, quoted)
         self.state = state
-        """Its SQLSTATE; empty if the connection broke."""
+        """The SQLSTATE of the error; empty if the connection broke."""
         self.position: int | None = None
         """The position of the error, in characters of the caller's statement; None if it is unknown."""
         self.context = ""
         """PostgreSQL's description of the error's context."""
 
     def add_place(self, location: str) -> SqlError:
-        """Like `SqlError.add_place`, but keep the properties of this class."""
+        """Return a copy with a place, like `SqlError.add_place`, that has the properties of this class."""
         if not location:
             return self
         error = PostgresError(self.code, f"{location}: {self.reason}", self.suggestion, self.quoted, self.state)

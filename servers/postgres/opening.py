@@ -73,7 +73,7 @@ async def _inspect(database: PostgresDatabase, limits: Limits, hidden: Sequence[
 
 
 def _log_rights(rights: Rights, database: PostgresDatabase) -> None:
-    """Log what a pooler changes, and permissions of the role that the server does not need."""
+    """Log what a pooler changes, and permissions of the role that this program does not need."""
     if database.is_shared:
         log.info(
             "%s: its pooler shares connections, so the rest of a truncated result is read by running the query again",

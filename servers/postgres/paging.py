@@ -1,4 +1,4 @@
-"""Fills a page with as many rows of a query as fit into one result, whose size is known only as they arrive."""
+"""Fills a page with as many rows of a query as fit into one result. Their sizes are known only when they arrive."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,7 +12,7 @@ _CURSOR = "mcp_bundle_rows"
 _GROWTH_FACTOR = 4
 """Each fetch requests at most this many times as many rows as the last one."""
 _LARGE_PAGE_BYTES = 1_000_000
-"""If the last rows have at least this many bytes, further rows are fetched one by one."""
+"""If the last fetch returned at least this many bytes, further rows are fetched one by one."""
 
 
 class FilledPage(NamedTuple):

@@ -1,6 +1,6 @@
 """The PostgreSQL server: its features, and the lifespan that opens its databases.
 
-Parts that all SQL servers share are in `servers/common/sql`; the packages next to this module work with PostgreSQL.
+The parts that it shares with the SQLite server are in `servers/common/sql`.
 """
 
 import logging
@@ -41,7 +41,8 @@ app = make_server(
 @app.lifespan
 async def _open(opening: Opening) -> AsyncIterator[SqlServerState]:
     settings: Settings = opening.settings
-    # Run under the name of the archived npm server, it offers the tool and resources of that server as well.
+    # If our server runs under the name of the archived npm server, it offers that server's tool and resources as
+    # well.
     if settings.query_tool or program_name() == "mcp-server-postgres":
         opening.features.include(archived.features)
     opened_databases = open_databases(

@@ -39,7 +39,8 @@ class _Databases(BaseModel):
 
 
 class Narrowing(settings.Narrowing):
-    """The databases and the directory to which the operator limits a principal, and what the databases must hide."""
+    """What the operator allows one principal: some of the databases, a directory, and further tables and columns that
+    the databases must hide."""
 
     hide: list[str] = Field(
         [], description="tables and columns that the databases must hide, in addition to those of --hide"
@@ -47,7 +48,7 @@ class Narrowing(settings.Narrowing):
 
 
 class Settings(SqlSettings, _Databases):
-    """All settings of this server."""
+    """All settings of the PostgreSQL server."""
 
     narrowing: ClassVar[type[BaseModel]] = Narrowing
     missing_hint: ClassVar[str] = "specify at least one URL of a database"
@@ -58,12 +59,12 @@ class Settings(SqlSettings, _Databases):
 
     @cached_property
     def sources(self) -> list[Target]:
-        """The databases with their access modes."""
+        """The databases that this server opens, with their access modes."""
         targets = [parse_target(url, self.allow_write) for url in self.databases]
         return [url for url in targets if self._names is None or url.name in self._names]
 
     def narrow(self, narrowing: settings.Narrowing) -> Self:
-        """Return these settings for a principal whose databases must hide more. Raises ValueError."""
+        """Return a copy of these settings for one principal, limited by `narrowing`. Raises ValueError."""
         narrowed = super().narrow(narrowing)
         narrowed.hide = [*self.hide, *getattr(narrowing, "hide", ())]
         return narrowed
@@ -76,7 +77,7 @@ class Settings(SqlSettings, _Databases):
 
     @property
     def allowed_ddl(self) -> AllowedDdl:
-        """Further kinds of objects that statements may manage."""
+        """What statements may manage in addition to tables (`--allow-ddl`)."""
         return parse_allowed(self.allow_ddl)
 
     @property

@@ -1,8 +1,8 @@
-"""Names in SQL."""
+"""Quotes names for SQL statements."""
 
 
 def quote(name: str) -> str:
-    """Quote any name for use in a statement."""
+    """Return the name in double quotes, so that any name is valid in a statement."""
     return '"' + name.replace('"', '""') + '"'
 
 

@@ -1,8 +1,9 @@
 """Conversion of PostgreSQL values to JSON, and back.
 
-Values are received as text in PostgreSQL's notation, and sent as text whose types PostgreSQL infers. JSON has no
-bytes, no NaN, and for most parsers no numbers outside the range or precision of a double. Such a value becomes an
-object with its type, which can be passed back as a parameter, so nothing is lost in a round trip.
+PostgreSQL sends values as text in its own notation. Parameters are sent as text too, and PostgreSQL infers their
+types. JSON has no bytes and no NaN, and most parsers read its numbers as doubles. A value that JSON can't represent
+becomes an object with its type. A client can pass this object back as a parameter, so nothing is lost in a round
+trip.
 """
 
 import math
@@ -24,7 +25,7 @@ _EXACT_DIGITS = 15
 """Number of significant digits that a double always keeps."""
 _NUMERIC = b"0123456789.-"
 _OBJECT_KINDS = ("int8", "float4", "float8", "numeric")
-"""The types whose values become objects with their text if no JSON number is equal."""
+"""The types whose values become objects with their text if no JSON number is equal to them."""
 
 
 class Type(NamedTuple):
@@ -40,7 +41,7 @@ class Type(NamedTuple):
 
 
 class Codec:
-    """Encodes rows, whose columns have these types, for results and exports."""
+    """Encodes rows for results and exports. Their columns have the given types."""
 
     def __init__(self, types: Sequence[Type]) -> None:
         self._types = types
@@ -75,10 +76,10 @@ def encode_column(type_: Type, values: Sequence[Cell], max_bytes: int) -> Sequen
 
 
 def encode_parameter(value: Any) -> bytes | None:
-    """Return the text to send for a parameter, which is a plain JSON value or an object as in results.
+    """Return the text to send for a parameter: a plain JSON value, or an object from a result (see the module).
 
-    A list becomes a `ListText`: the text of an array, or JSON if the statement expects that. Other objects become
-    JSON. Raises SqlError with code `bad_parameters`.
+    A list becomes a `ListText`: the text of an array, or JSON if the statement expects that. Any other object is sent
+    as JSON. Raises SqlError with code `bad_parameters`.
     """
     if value is None:
         return None
@@ -124,7 +125,7 @@ def _encode_plain(kind: str, values: Sequence[bytes], max_bytes: int) -> Sequenc
 
 def _encode_cell(type_: Type, raw: bytes, max_bytes: int) -> Any:
     if type_.kind == "bytea":
-        # The text is \x and two digits for each byte.
+        # The text of a bytea is \x and two hexadecimal digits for each byte.
         size = len(raw) // 2 - 1
         data = b64encode(bytes.fromhex(raw[2 : 2 + 2 * max_bytes].decode())).decode()
         cell = {"type": type_.name, "bytes": size, "base64": data}
@@ -176,8 +177,8 @@ _ENCODERS: Mapping[str, Callable[[str], Any]] = {
         "base64": b64encode(raw).decode(),
     },
     "text": str,
-    # An array as element stays text, since a list would look like a further dimension. So does an array whose bounds
-    # don't begin with 1, since a list can't represent them.
+    # An array inside an array (of a domain, for example) stays text, since a list would look like a further
+    # dimension. So does an array whose bounds don't begin with 1, since a list can't represent them.
     "array": str,
 }
 
@@ -198,7 +199,8 @@ def _format_parameter(value: Any) -> str:
         case int():
             return str(value)
         case float():
-            # JSON does not distinguish integers, so 1.0 may be meant as one. The text 1 is valid for any number type.
+            # JSON does not distinguish integers from reals, so 1.0 may be meant as an integer. The text 1 is valid
+            # for all number types.
             return repr(value).removesuffix(".0")
         case list():
             return format_array(value, _format_element)

@@ -1,1 +1,2 @@
-"""Server for prompt libraries: folders of Markdown files that are both prompts and skills."""
+"""The MCP server for prompt libraries: folders of Markdown files, each of which is offered as a prompt and a
+skill."""

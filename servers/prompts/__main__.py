@@ -10,7 +10,7 @@ from servers.start import start
 HELP = "lint, render, test, export and update are separate commands; see lint --help."
 
 COMMANDS = frozenset(["export", "lint", "render", "test", "update"])
-"""The possible first arguments. A folder with such a name is served as ./lint."""
+"""First arguments that are commands. To serve a folder with such a name, write ./lint."""
 
 
 def main() -> None:

@@ -1,4 +1,5 @@
-"""Arguments of prompts: conversion of the strings that clients send, the form for missing ones, and completion."""
+"""Converts the arguments of prompts from strings that clients send, builds the form for missing ones, and completes
+them."""
 
 import json
 import math
@@ -36,7 +37,10 @@ def find_missing(prompt: Prompt, texts: Mapping[str, str]) -> tuple[Argument, ..
 
 
 def parse_values(prompt: Prompt, texts: Mapping[str, str]) -> dict[str, Any]:
-    """Return the value of each argument of the prompt. Raises PromptError with a list of all errors."""
+    """Return the value of each argument of the prompt, given the strings that a client sent (`texts`).
+
+    Raises PromptError, with code `bad_arguments` and all faults, or with code `missing_arguments`.
+    """
     declared = {argument.name for argument in prompt.arguments}
     unknown = [f"{name[:64]!r} is not an argument of this prompt" for name in texts if name not in declared][
         :_MAX_LISTED
@@ -141,10 +145,10 @@ _TYPE_NAMES = {
 
 
 def build_form(arguments: Iterable[Argument]) -> dict[str, Any]:
-    """Return the schema of a flat form with these arguments, all of them required."""
+    """Return the schema of a form with one required field for each argument."""
     fields: dict[str, dict[str, Any]] = {}
     for argument in arguments:
-        # An empty string would count as no value.
+        # A string must not be empty, since it would count as no value.
         field = dict(_FIELD_SCHEMAS.get(argument.type) or {"type": "string", "minLength": 1})
         if argument.type == "enum":
             field = {"type": "string", "enum": list(argument.enum)}
@@ -160,7 +164,7 @@ def build_form(arguments: Iterable[Argument]) -> dict[str, Any]:
 
 
 def format_filled(filled: Mapping[str, Any], arguments: Iterable[Argument]) -> dict[str, str]:
-    """Return the values of `arguments` that a user has filled in, as the strings that clients of prompts send."""
+    """Return the values that a user has filled in for these arguments, as strings like those that clients send."""
     texts: dict[str, str] = {}
     for argument in arguments:
         value = filled.get(argument.name)
@@ -185,8 +189,8 @@ class Completion(NamedTuple):
 
 
 def complete(argument: Argument, typed: str, paths: Iterable[str] = ()) -> Completion:
-    """Return completions of the argument for the typed text: its allowed values and examples that begin with the
-    text, then those that contain it, and then `paths`, which are those of matching files."""
+    """Return completions of the argument for the typed text: first its allowed values and examples that begin with
+    the text, then those that contain it, and then the paths of matching files, `paths`."""
     suggestions = ("true", "false") if argument.type == "boolean" else (*argument.enum, *argument.examples)
     prefix = typed.casefold()
     beginning = [suggestion for suggestion in suggestions if suggestion.casefold().startswith(prefix)]

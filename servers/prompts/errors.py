@@ -1,6 +1,6 @@
-"""The errors of the prompt library, as one exception with a stable code.
+"""The exception for all errors of prompt libraries, and problems to report.
 
-`PromptError` is the only exception that the domain raises intentionally.
+`PromptError` is the only exception that the code of libraries raises on purpose.
 """
 
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from shared.text import escape
 
 
 class PromptError(CodedError):
-    """A refusal or failure. Its texts are one line each, with control characters escaped.
+    """Raised if a request is refused or fails. Its texts have one line each, with control characters escaped.
 
     The codes: `bad_prompt` (for a file), `bad_template`, `bad_arguments`, `missing_arguments`, `not_found`,
     `too_large`, `too_long` for too many steps or too much time, `already_exists`, `changed`, `read_only`,
@@ -20,14 +20,14 @@ class PromptError(CodedError):
     def __init__(self, code: str, reason: str, suggestion: str = "", line: int | None = None) -> None:
         super().__init__(code, escape(reason), escape(suggestion))
         self.line = line
-        """The line of the file, from 1, if known."""
+        """The line of the file, from 1; None if it is unknown."""
 
 
 class Problem(NamedTuple):
     """A problem with a file in a library, or with the whole library."""
 
     path: str
-    """The path in the library, with / between names; "" is the whole library."""
+    """The path of the file in the library, with / between names; "" for the whole library."""
     line: int | None
     reason: str
 

@@ -1,6 +1,6 @@
-"""The prompt library: its declaration, how it is opened and watched, and its errors for clients.
+"""Declares the prompts server, opens and watches its libraries, and converts its errors for clients.
 
-Each module in `features` defines one kind of feature; the modules and packages next to it do the work.
+Each module in `features` defines one kind of feature. The other packages do the work.
 """
 
 import logging
@@ -82,8 +82,8 @@ async def _open(opening: Opening) -> AsyncIterator[LibraryState]:
         resources.notify(state, opening.changes, changed)
 
     def on_remote_change(change: Change) -> tuple[str, ...]:
-        # Another replica has detected or made a change, which it announces as a change of the index. Clients of this
-        # replica get the new state only after a scan here, so they are notified after the scan, and not now.
+        # Another replica announces a change that it has detected or made as a change of the index. Clients of this
+        # replica get the new state only after a scan, so the scan notifies them.
         if change.uri == resources.INDEX:
             watch.scan_soon()
         return ()
@@ -99,11 +99,11 @@ async def _open(opening: Opening) -> AsyncIterator[LibraryState]:
 
 def _prepare(libraries: Libraries, watch: Watch, opening: Opening) -> None:
     libraries.scan()
-    # Starting a watch and importing its library takes a moment in which clients would get no answer, so it is done
-    # before the first request.
+    # Start the watch before the first request: importing its library takes a moment, in which clients would get no
+    # answer.
     watch.arm()
-    # The first request for a list should not wait for these. Pydantic builds the validator of the params on first
-    # use, which takes half as long as the page of prompts.
+    # Do work now for which the first request for a list would have to wait. Pydantic builds the validator of the
+    # params when it is first used, which takes half as long as a page of prompts.
     ListParams.model_rebuild()
     shown = prompts.list_page(libraries, "", opening.page_size + 1)
     if len(shown) > opening.page_size:

@@ -1,4 +1,4 @@
-"""The settings of the prompt library."""
+"""The settings of the prompts server."""
 
 from functools import cached_property
 from importlib.util import find_spec
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Narrowing(BaseModel, defer_build=True):
-    """The part of the libraries that a principal can be limited to."""
+    """The part of the libraries to which the operator limits a principal."""
 
     libraries: list[Path] = Field([], description="directories of prompts, within those of the server")
     files: list[Path] = Field([], description="directories whose files are suggested, within those of the server")
@@ -77,7 +77,7 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _require_extra(self) -> Self:
-        # These packages are imported only for the first prompt, when this error would come too late.
+        # These packages are only imported for the first prompt, which would be too late for this error.
         if any(find_spec(library) is None for library in ("jinja2", "yaml", "watchfiles")):
             raise ValueError(missing_extra_message("prompts"))
         return self
@@ -92,7 +92,7 @@ class Settings(BaseModel):
                 roots.append(path)
                 continue
             package = Package(path)
-            # Plugins in a marketplace's folder are served from there, and the others from the cache.
+            # Plugins in the folder of a marketplace file are served from the folder, and the others from the cache.
             roots += [package.root] if package.is_marketplace else []
             roots.append(next(remaining).root)
         roots += [checkout.root for checkout in remaining]
@@ -113,9 +113,11 @@ class Settings(BaseModel):
         return [path for path in self.libraries if is_package(path)]
 
     def narrow(self, narrowing: Narrowing) -> Self:
-        """Return these settings for a principal with only these libraries and suggested files. The principal may save
-        prompts if the first of these libraries is within the first DIR. Raises ValueError for a directory outside the
-        current ones."""
+        """Return a copy of these settings for one principal, limited to the libraries and files of `narrowing`.
+
+        The principal may save prompts if the first library is within the first DIR. Raises ValueError for a directory
+        that is not within those of the server.
+        """
         if not narrowing.libraries:
             raise ValueError("libraries: name at least one")
         libraries = [resolve_within(directory, self.roots) for directory in narrowing.libraries]

@@ -1,4 +1,4 @@
-"""An SQLite database behind the interface that all engines share; its connections work in threads."""
+"""Implements the interface that all database engines share for SQLite, whose connections work in threads."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 class SqliteDatabase:
-    """One database; see `servers.common.sql.database.Database`."""
+    """One SQLite database. It implements `servers.common.sql.database.Database`."""
 
     system = "sqlite"
 
@@ -57,7 +57,7 @@ class SqliteDatabase:
         await self._database.check()
 
     def read_at_once(self, query: Query, limits: AnswerLimits) -> QueryRows | None:
-        """Return all rows of `query` if the event loop itself can read them; otherwise None."""
+        """Return all rows of `query` if the event loop itself can read them at once; None if a thread has to."""
         quick = self._database.quick
         if not quick.can_run(query.sql):
             return None
@@ -112,7 +112,7 @@ class SqliteDatabase:
         return await self._read(partial(rows.read_first_rows, table, limits))
 
     async def read_row(self, table: str, key: str, limits: AnswerLimits) -> TableRows:
-        """Return the row with that key. Raises SqlError."""
+        """Return the row with this key. Raises SqlError."""
         return await self._read(partial(rows.find_row, table, key, limits))
 
     async def find_keys(self, table: str, typed: str) -> list[str]:
@@ -141,17 +141,19 @@ class SqliteDatabase:
         *,
         only_tables: bool,
     ) -> FormattedResult | Figures:
-        """Run the statements in one transaction. Raises SqlError."""
+        """Run the statements in one transaction and commit it, or return the figures that the user must confirm
+        first. Raises SqlError."""
         return await self._write(partial(execution.execute, statements, limits, only_tables, consent), job)
 
     async def dry_run(
         self, statements: Sequence[Statement], limits: ResponseLimits, job: Job | None
     ) -> FormattedResult:
-        """Run the statements, record the changes, and roll them back. Raises SqlError."""
+        """Run the statements, return what they changed, and roll it back. Raises SqlError."""
         return await self._write(partial(execution.dry_run, statements, limits), job)
 
     async def import_csv(self, request: Import, consent: Consent, job: Job | None) -> ImportResult | Figures:
-        """Insert the rows of a CSV into a table, all or none. Raises SqlError."""
+        """Insert all rows of a CSV file into a table, or return the figures that the user must confirm first. Raises
+        SqlError."""
         return await self._write(partial(importing.import_csv, request, consent), job)
 
     async def back_up(self, directory: Path, job: Job) -> Backup:

@@ -1,4 +1,4 @@
-"""SQLite's terms for clients."""
+"""What differs between SQLite and other SQL servers in texts for clients and in the parsing of statements."""
 
 from servers.common.sql.dialect import Dialect
 from servers.common.sql.uris import Uris

@@ -1,6 +1,6 @@
-"""The only place where an error of the `sqlite3` module becomes an `SqlError`.
+"""Converts errors of the `sqlite3` module to `SqlError`.
 
-The code comes from SQLite's name for the error, such as SQLITE_BUSY, never from the message.
+The code depends on SQLite's name for the error, such as SQLITE_BUSY. The message decides only if there is no name.
 """
 
 import re
@@ -18,10 +18,10 @@ _BAD_SCHEMA = "malformed database schema ("
 """The start of SQLite's message for a statement in the schema that it can't parse."""
 _PARAMETER = re.compile(r'near "[?:@$]\w*": syntax error')
 
-# By SQLite's name for the error, or the first two words of it: the code, the reason and the suggestion of the error.
-# If the reason is empty, SQLite's own message is quoted.
+# The code, the reason and the suggestion of the error, by SQLite's name or by the first two words of that name. If
+# the reason is empty, SQLite's own message is quoted.
 _BY_NAME: dict[str, tuple[str, str, str]] = {
-    # Usually the policy has given the reason for a refusal. If it was not called, SQLite could not pass it a name.
+    # If the policy has refused something, it has given the reason. This is for a name that SQLite can't pass to it.
     "SQLITE_AUTH": ("refused", "a name in the database is not UTF-8, so the statement can't be checked", ""),
     "SQLITE_BUSY": ("busy", "another process holds a lock on the database", "Try again."),
     "SQLITE_LOCKED": ("busy", "another statement holds a lock on the table", "Try again."),
@@ -65,7 +65,7 @@ def from_sqlite(error: Exception) -> SqlError:
         return SqlError("bad_parameters", "a text contains half of a surrogate pair, which UTF-8 can't represent")
     name = getattr(error, "sqlite_errorname", "")
     if not name:
-        # Errors that the module itself detects: a second statement, a wrong number of parameters, a NUL character.
+        # The `sqlite3` module itself detects a second statement, a wrong number of parameters, and a NUL character.
         if isinstance(error, sqlite3.Warning) or "one statement" in message:
             return SqlError("bad_statement", "there is more than one statement", "Run them one by one.")
         return SqlError("bad_parameters" if "binding" in message else "bad_statement", escape(message))

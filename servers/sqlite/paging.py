@@ -8,7 +8,8 @@ from servers.sqlite.values import encode_row, encode_rows, find_type, find_types
 
 
 def fill_page(names: Sequence[str], rows: Iterator[Row], limits: AnswerLimits) -> tuple[Page, list[Row]]:
-    """Return as many of the next `rows` as fit, and the fetched rows that did not fit.
+    """Return as many of the next `rows` as fit, and the next rows that were fetched but did not fit; if there are
+    none, `rows` has ended.
 
     Raises SqlError with code `too_large` if not even one row fits.
     """
@@ -25,7 +26,8 @@ def fill_page(names: Sequence[str], rows: Iterator[Row], limits: AnswerLimits) -
 
 
 def fill_row(names: Sequence[str], row: Row, limits: AnswerLimits) -> Page | None:
-    """Return the page with the only row of a query, like `fill_page`; None if the row would have to be truncated."""
+    """Return a page with the only row of a query; None if its values would have to be truncated more. It is a faster
+    `fill_page`."""
     encoded = [encode_row(row, limits.cell_bytes)]
     if measure(encoded) > find_space_for_rows(names, limits):
         return None

@@ -1,7 +1,7 @@
 """The SQLite server: its features, and the lifespan that opens its databases.
 
-Parts that all SQL servers share are in `servers/common/sql`; the packages next to this module work with SQLite, in
-the threads of the connections.
+The parts that it shares with the PostgreSQL server are in `servers/common/sql`. Most code in the packages next to
+this module runs in the threads of the connections.
 """
 
 import asyncio

@@ -23,7 +23,7 @@ _MODES = {"ro": False, "rw": True}
 _MAX_ATTACHED = 10
 """Maximum number of databases that SQLite attaches to another one (https://sqlite.org/limits.html, 11)."""
 _RESERVED_NAMES = {"main", "temp"}
-"""Names of schemas of SQLite itself."""
+"""Names of schemas that SQLite itself uses."""
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _SCHEME = re.compile(r"(?P<url>[a-z][a-z0-9+.-]{0,30})://|(?:jdbc:)?(?P<plain>file|sqlite3?):", re.IGNORECASE)
 
@@ -81,7 +81,7 @@ class _Memory(BaseModel):
 
 
 class Narrowing(settings.Narrowing):
-    """The databases and the directory to which the operator limits a principal, and the names hidden from it."""
+    """What the operator allows one principal: some of the databases, a directory, and what is hidden in addition."""
 
     hide: _HiddenNames = Field(
         [], description="tables and columns hidden from the principal, in addition to those of --hide"
@@ -89,7 +89,7 @@ class Narrowing(settings.Narrowing):
 
 
 class Settings(SqlSettings, _Memory, StatementLimits, _Databases):
-    """All settings of this server."""
+    """All settings of the SQLite server."""
 
     narrowing: ClassVar[type[BaseModel]] = Narrowing
     missing_hint: ClassVar[str] = "specify at least one DATABASE, or --demo"
@@ -116,7 +116,7 @@ class Settings(SqlSettings, _Memory, StatementLimits, _Databases):
 
     @cached_property
     def sources(self) -> list[Source]:
-        """The databases with their access modes."""
+        """The databases that this server opens, with their access modes."""
         sources = []
         for path in self.databases:
             name = "memory" if str(path) == MEMORY else re.sub(r"[^A-Za-z0-9_.-]", "_", path.stem)[:64] or "data"
@@ -134,8 +134,7 @@ class Settings(SqlSettings, _Memory, StatementLimits, _Databases):
         return [source for source in sources if self._names is None or source.name in self._names]
 
     def narrow(self, narrowing: settings.Narrowing) -> Self:
-        """Return these settings for a principal that may only use the databases and the directory of `narrowing`, and
-        from whom more names are hidden. Raises ValueError."""
+        """Return a copy of these settings for one principal, limited by `narrowing`. Raises ValueError."""
         narrowed = super().narrow(narrowing)
         narrowed.hide = [*self.hide, *getattr(narrowing, "hide", ())]
         if narrowed.attach and narrowed.hide:

@@ -1,7 +1,8 @@
 """Conversion of SQLite values to JSON, and back.
 
-JSON has no bytes, no infinity, and for most parsers no integers beyond 2**53. Such a value becomes an object with its
-type, which can be passed back as a parameter, so nothing is lost in a round trip.
+JSON has no bytes and no infinity, and most parsers read its numbers as doubles, in which not all integers beyond
+2**53 are exact. A value that JSON can't represent becomes an object with its type. A client can pass this object back
+as a parameter, so nothing is lost in a round trip.
 """
 
 import math
@@ -48,17 +49,18 @@ def encode_rows(rows: Sequence[tuple[Any, ...]], max_bytes: int) -> list[tuple[A
 
 
 def find_type(value: Any) -> str:
-    """Return the storage class of a value, in SQLite's terms."""
+    """Return SQLite's name for the storage class of a value, such as "integer"."""
     return _TYPES[type(value)]
 
 
 def find_types(values: Iterable[Any]) -> set[str]:
-    """Return the storage classes of values, in SQLite's terms."""
+    """Return SQLite's names for the storage classes of the values."""
     return {_TYPES[kind] for kind in set(map(type, values))}
 
 
 def decode_value(value: Any) -> Any:
-    """Return the SQLite value of a parameter, a plain JSON value or an object as in results. Raises SqlError."""
+    """Return the SQLite value of a parameter: a plain JSON value, or an object from a result (see the module). Raises
+    SqlError with code `bad_parameters`."""
     if not isinstance(value, dict | list):
         return value
     match value:
@@ -94,7 +96,7 @@ def decode_value(value: Any) -> Any:
 
 
 def _is_plain(values: Sequence[Any], kinds: set[type], max_bytes: int) -> bool:
-    """Return True if all values stay as they are in JSON. `kinds` are their types."""
+    """Return True if JSON can represent all values as they are. `kinds` are the Python types of the values."""
     if bytes in kinds:
         return False
     if int in kinds:
@@ -108,7 +110,7 @@ def _is_plain(values: Sequence[Any], kinds: set[type], max_bytes: int) -> bool:
     if str not in kinds:
         return True
     texts: Sequence[str] = values if kinds == {str} else [value for value in values if type(value) is str]
-    # A character has at most four bytes.
+    # A character takes at most four bytes in UTF-8.
     if max(map(len, texts)) * 4 > max_bytes:
         return False
     joined = "".join(texts)

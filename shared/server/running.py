@@ -162,9 +162,9 @@ class Opening:
         identity = Identity(implementation, instructions, dict(capabilities), audiences or {}, level, active)
         self._run.replace_identity(identity)
 
-    def greet(self, greeter: Callable[[Connection], None]) -> None:
-        """Call `greeter`, which neither waits nor raises, with each client that has completed the handshake."""
-        self._run.hooks.greeters.append(greeter)
+    def on_handshake(self, callback: Callable[[Connection], None]) -> None:
+        """Call `callback`, which neither waits nor raises, with each client that has completed the handshake."""
+        self._run.hooks.handshake_callbacks.append(callback)
 
     def represent_remote(self, is_reachable: Callable[[], bool]) -> None:
         """Declare that this run forwards to a remote server. `is_reachable` returns True if that server can be

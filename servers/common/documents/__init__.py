@@ -1,1 +1,1 @@
-"""Office and publishing formats as text: PDF, Word, Excel, PowerPoint, OpenDocument and EPUB."""
+"""Reads documents as text: PDF, Word, Excel, PowerPoint, OpenDocument and EPUB."""

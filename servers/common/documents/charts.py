@@ -1,4 +1,4 @@
-"""The data of a chart (DrawingML; ECMA-376, part 1, section 21.2), as stored in the file, as an HTML table."""
+"""Converts the data of a chart (DrawingML; ECMA-376, part 1, section 21.2) to an HTML table."""
 
 from html import escape
 
@@ -38,7 +38,8 @@ def chart_html(root: Element) -> str:
 
 
 def _points(series: Element, names: tuple[str, ...]) -> dict[int, str]:
-    """Return the values or labels of a series, by index, from the first of the child elements `names` that it has."""
+    """Return the values or labels of a series, by index. They are in the first child element with one of the
+    `names`."""
     holder = next((element for name in names if (element := series.find(_C + name)) is not None), None)
     points = [] if holder is None else list(holder.iter(f"{_C}pt"))
     return {int(point.get("idx") or 0): text_of(point) for point in points}

@@ -13,7 +13,7 @@ class DocumentError(CodedError):
 
 
 class Facts(NamedTuple):
-    """The properties of a document; empty if missing. Dates are in ISO 8601."""
+    """The properties that a document declares, empty if it does not. Dates are in ISO 8601."""
 
     title: str = ""
     author: str = ""
@@ -33,7 +33,7 @@ class Document(NamedTuple):
     notes: tuple[str, ...] = ()
     """Sentences for the reader, such as which parts are left out. They quote nothing from the document."""
     hidden_sheets: tuple[str, ...] = ()
-    """The names of hidden sheets, which are only read on request by name."""
+    """The names of hidden sheets. A hidden sheet is only read if it is requested by name."""
 
 
 def left_out_notes(counts: dict[str, int]) -> list[str]:

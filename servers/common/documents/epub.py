@@ -1,4 +1,4 @@
-"""EPUB books as HTML: the chapters in their reading order (EPUB 3.3, section 5.7)."""
+"""Converts EPUB books to HTML, with the chapters in their reading order (EPUB 3.3, section 5.7)."""
 
 import re
 from html import escape
@@ -22,7 +22,7 @@ _XHTML = ("application/xhtml+xml", "text/html")
 
 
 def read_epub(body: bytes) -> Document:
-    """Return all chapters, with links between them and pictures replaced by their descriptions.
+    """Return all chapters. Links between them work within the text, and pictures are replaced by their descriptions.
 
     Raises DocumentError with code `unreadable`, for example for an encrypted book.
     """
@@ -48,7 +48,7 @@ def read_epub(body: bytes) -> Document:
 
 
 def _chapter(text: bytes, name: str, numbers: dict[str, int]) -> str:
-    """Return the body of a chapter, with its ids made unique among all chapters."""
+    """Return the body of a chapter as HTML, with ids that are unique in the book."""
     try:
         root = parse_xml(_REFERENCE.sub(_expand_reference, text))
     except DocumentError:  # many books are not well-formed XML, but are shown anyway
@@ -64,7 +64,7 @@ def _chapter(text: bytes, name: str, numbers: dict[str, int]) -> str:
             element.set("id", f"c{numbers[name]}-{element.get('id')}")
         if element.tag == "a" and element.get("href"):
             url = urlsplit(element.get("href"))
-            # A link to another site stays; a link to a chapter leads to it within the text, or is removed.
+            # Keep a link to another site. Let a link to a place in a chapter lead there, and remove other links.
             if url.scheme or url.netloc:
                 continue
             target = numbers.get(_resolve(name, url.path) if url.path else name)
@@ -86,9 +86,9 @@ def _resolve(base: str, link: str) -> str:
 
 
 def _expand_reference(match: re.Match[bytes]) -> bytes:
-    """Expand a named character reference of HTML."""
+    """Replace a named character reference of HTML. XML itself knows only five names, and the document type, which
+    would define the others, is not read."""
     name = match[1]
-    # XML defines none of these names, since the document type is not read.
     return (
         match[0]
         if name in _XML_ENTITIES

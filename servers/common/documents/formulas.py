@@ -1,4 +1,4 @@
-"""Formulas of Office (OMML; ECMA-376, part 1, section 22.1) as TeX."""
+"""Converts formulas of Office (OMML; ECMA-376, part 1, section 22.1) to TeX."""
 
 from collections.abc import Callable
 
@@ -30,7 +30,7 @@ _FUNCTIONS = frozenset(
 
 
 def tex_of(formula: Element) -> str:
-    """Return a formula as TeX, on one line. Elements without a rule here are replaced by their contents."""
+    """Return a formula as TeX, on one line. Elements that are not in `_STRUCTURES` are replaced by their contents."""
     return " ".join(_children_tex(formula).split())
 
 

@@ -1,4 +1,4 @@
-"""Detects a document's kind by its bytes, without unpacking anything."""
+"""Detects the kind of a document by its bytes, without unpacking its archive."""
 
 import re
 from typing import Literal
@@ -9,9 +9,9 @@ DocumentKind = Literal["word", "sheets", "slides", "opendocument", "epub"]
 DOCUMENTS: tuple[DocumentKind, ...] = ("word", "sheets", "slides", "opendocument", "epub")
 
 ZIP_START, _ZIP_END = b"PK\x03\x04", b"PK\x05\x06"
-"""The first bytes of a zip archive, and of its last record."""
+"""The first bytes of a zip archive, and of the record at its end."""
 _ZIP_END_BYTES = 22
-"""Minimum size of the last record of a zip archive, in bytes."""
+"""Minimum size of the record at the end of a zip archive, in bytes."""
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 _MAIN_PARTS: dict[bytes, tuple[DocumentKind, str]] = {
     b"word/document": ("word", f"{_OFFICE}wordprocessingml.document"),
@@ -28,8 +28,8 @@ _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 def document_kind(body: bytes) -> tuple[DocumentKind, str] | None:
     """Return the kind and media type of a document that is a zip archive; None for anything else.
 
-    Raises DocumentError for known formats that can't be read here: `unsupported_type` for older and binary formats,
-    `unreadable` for a file with a password.
+    Raises DocumentError for formats that are known but can't be read: with code `unsupported_type` for older and
+    binary formats, `unreadable` for a file with a password.
     """
     if body.startswith(COMPOUND_FILE):
         if _ENCRYPTED in body:
@@ -45,7 +45,7 @@ def document_kind(body: bytes) -> tuple[DocumentKind, str] | None:
     if b"META-INF/container.xml" in names:
         return "epub", "application/epub+zip"
     if b"META-INF/manifest.xml" in names and b"content.xml" in names:
-        # The entry `mimetype` is not compressed, so its name and its text are adjacent.
+        # The entry `mimetype` is stored without compression, so its text directly follows its name.
         mimetype = re.search(_MIMETYPE, body)
         return "opendocument", f"{_OPENDOCUMENT}{mimetype[1].decode('ascii') if mimetype else 'text'}"
     if b"[Content_Types].xml" not in names:

@@ -1,7 +1,7 @@
-"""OpenDocument 1.3 texts, spreadsheets and presentations as HTML.
+"""Converts OpenDocument 1.3 texts, spreadsheets and presentations to HTML.
 
-The content of such a document is a tree of paragraphs, lists and tables, much like HTML; cells contain their values
-as displayed.
+The content of such a document is a tree of paragraphs, lists and tables, much like HTML. Cells contain their values
+as text in the form in which they are displayed.
 """
 
 from collections.abc import Callable, Iterator
@@ -35,7 +35,7 @@ _PARAGRAPHS = {
     "Quotations": ("<blockquote><p>", "</p></blockquote>"),
     "Preformatted_20_Text": ("<pre>", "</pre>"),
 }
-"""The HTML tags of paragraphs by LibreOffice's style names."""
+"""The HTML tags around a paragraph, by the name of its style in LibreOffice."""
 _MAX_SPACES = 200
 """Maximum number of spaces that one element writes."""
 _MANIFEST = "META-INF/manifest.xml"
@@ -46,10 +46,11 @@ _CUT_NOTE = (
 
 
 def read_opendocument(body: bytes, pages: str | None = None, sheet: str | None = None) -> Document:
-    """Return the text, with a heading for each sheet or slide: all of them, the slides in `pages`, or one `sheet` by
-    its name.
+    """Return the text, with a heading for each sheet or slide. If `pages` are given, only these slides are read; if
+    `sheet` is given, only the sheet with this name.
 
-    Raises DocumentError with code `unreadable`, and `bad_argument` like `choose_pages`, or if there are no slides.
+    Raises DocumentError with code `unreadable`, or `bad_argument` if `pages` are wrong (see `choose_pages`) or there
+    are no slides.
     """
     package = Package(body)
     if _MANIFEST in package.names and b"encryption-data" in package.read(_MANIFEST):
@@ -79,7 +80,7 @@ def read_opendocument(body: bytes, pages: str | None = None, sheet: str | None =
 
 
 class _Style:
-    """The changes that a style makes to the appearance of text."""
+    """Whether a style makes text bold, italic or hidden."""
 
     def __init__(self, style: Element) -> None:
         properties = {name: value for child in style for name, value in child.items()}
@@ -125,7 +126,7 @@ class _Writer:
         }
 
     def blocks(self, element: Element) -> str:
-        """Return the blocks in an element, including those of sections, indexes and shapes in it."""
+        """Return the blocks in an element as HTML, including those in its sections, indexes and shapes."""
         if self._depth >= _MAX_DEPTH:
             self._is_cut = True
             return ""
@@ -170,7 +171,8 @@ class _Writer:
         return ""
 
     def _find_style_name(self, element: Element) -> str:
-        """Return the name of an element's style, or of its parent style if it has one, as automatic styles do."""
+        """Return the name of an element's style, or of its parent style: an automatic style, which a program made for
+        a few changes, has the style that the user chose as its parent."""
         name = element.get(f"{_TEXT}style-name") or ""
         return self._parent_styles.get(name) or name
 
@@ -297,8 +299,8 @@ class _Writer:
         return f"<table>{''.join(rows)}</table>" if rows else ""
 
     def _list_cells(self, row: Element) -> Iterator[str]:
-        """Yield the HTML of a row's cells. Empty cells at its end are left out, since files fill rows with them up to
-        the edge of the sheet."""
+        """Yield the HTML of a row's cells. Empty cells at the end of the row are left out, since programs fill rows
+        with them up to the edge of the sheet."""
         empty = 0
         for cell in row.iter(f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell"):
             if next(cell.iterancestors(f"{_TABLE}table-row")) is not row:

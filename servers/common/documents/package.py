@@ -1,7 +1,7 @@
-"""The parts of a document in a zip archive: Office Open XML (ECMA-376, part 2), OpenDocument or EPUB.
+"""Reads the parts of a document in a zip archive: Office Open XML (ECMA-376, part 2), OpenDocument or EPUB.
 
-Parts are read within limits. XML is parsed without its document type, so entities are not resolved and no other file
-is loaded.
+The number and size of parts are limited. XML is parsed without its document type, so entities are not resolved and no
+other file is loaded.
 """
 
 import zlib
@@ -37,17 +37,18 @@ class Relation(NamedTuple):
     """A relationship of a part."""
 
     kind: str
-    """The last segment of the URI of its type, such as `hyperlink`."""
+    """The last segment of the URI of the relationship's type, such as `hyperlink`."""
     target: str
     """The name of another part, or a URL if the relationship is external."""
     external: bool
 
 
 class Package:
-    """An archive whose parts are read by name."""
+    """A document as an archive. Its parts are read by name."""
 
     def __init__(self, body: bytes) -> None:
-        """Open an archive. Raises DocumentError `unreadable` for other files, and if the content exceeds limits."""
+        """Open an archive. Raises DocumentError with code `unreadable` for a file that is no zip archive, or exceeds
+        the limits."""
         try:
             self._archive = ZipFile(BytesIO(body))
         except (BadZipFile, ValueError, NotImplementedError):
@@ -70,7 +71,7 @@ class Package:
             raise DocumentError("unreadable", "the file is damaged: part of it can't be unpacked") from None
 
     def xml(self, name: str) -> Element:
-        """Return the root element of a part. Raises DocumentError like `read`, and for a part that is not XML."""
+        """Return the root element of a part. Raises DocumentError with code `unreadable`, also if it is not XML."""
         return parse_xml(self.read(name))
 
     def relations(self, name: str) -> dict[str, Relation]:
@@ -120,7 +121,7 @@ def parse_xml(text: bytes) -> Element:
 
 
 def facts_of(root: Element) -> Facts:
-    """Return the Dublin Core properties in an element."""
+    """Return the properties of a document, given the element with its Dublin Core elements."""
     texts = {name: next(root.iter(tag), None) for name, tag in _PROPERTIES.items()}
     return Facts(
         **{name: text_of(element)[:_MAX_FACT_LENGTH] for name, element in texts.items() if element is not None}

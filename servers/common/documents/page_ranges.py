@@ -1,4 +1,4 @@
-"""Page ranges in requests, such as "3", "251-300", "1,4-6" or "20-"."""
+"""Parses and writes page ranges, such as "3", "251-300", "1,4-6" or "20-"."""
 
 import re
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ _RANGE = re.compile(r"\s*([1-9][0-9]{0,6})\s*(?:(-)\s*([0-9]{1,7})?\s*)?")
 
 
 def choose_pages(requested: str | None, total: int) -> list[int]:
-    """Return the `requested` page numbers, in order; all if it is None.
+    """Return the numbers of the `requested` pages, sorted; all pages if it is None. `total` is the number of pages.
 
     Pages are numbered from 1. A range may extend beyond the last page. Raises DocumentError with code `bad_argument`
     if `requested` is not a list of ranges, or a range begins after the last page.

@@ -1,4 +1,4 @@
-"""The text of a PDF, page by page."""
+"""Reads the text of a PDF, page by page."""
 
 import re
 import time
@@ -22,7 +22,7 @@ _MAX_FACT_LENGTH = 1_000
 """Maximum length of a property in characters."""
 # The exceptions that pypdf raises for damaged files.
 _DAMAGE_ERRORS = (PyPdfError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-# Ligatures of two or three letters (Unicode, Alphabetic Presentation Forms), which a search for a word would miss.
+# Ligatures of two or three letters (Unicode, Alphabetic Presentation Forms). A search for a word would miss them.
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
 _WORDS = re.compile(r"\w+(?:-\w+)*")
 # A hyphenated word at the end of a line: its first part, the hyphen, its second part, and the punctuation after it.
@@ -53,7 +53,7 @@ class Pdf:
 
     @property
     def is_encrypted(self) -> bool:
-        """True if it is encrypted, with an empty password."""
+        """True if the PDF is encrypted. It was then opened with the empty password."""
         return self._reader.is_encrypted
 
     def facts(self) -> Facts:
@@ -75,7 +75,7 @@ class Pdf:
     def read(self, requested: str | None, timeout: float) -> PdfText:
         """Return the `requested` pages that can be read within `timeout` seconds; a note lists the rest.
 
-        Raises DocumentError with code `bad_argument` like `choose_pages`.
+        Raises DocumentError with code `bad_argument` if `requested` is wrong (see `choose_pages`).
         """
         deadline = time.monotonic() + timeout
         numbers = choose_pages(requested, self.total)
@@ -110,10 +110,11 @@ class Pdf:
 
 
 def clean_texts(texts: list[str]) -> list[str]:
-    """Return the texts of pages with ligatures resolved and hyphenated words at line ends joined.
+    """Return the texts of pages without ligatures, and with the words joined that are hyphenated at the end of a
+    line.
 
-    Two parts are joined if the second begins with a lowercase letter, if both are in capitals, or if the hyphen is a
-    soft one. A hyphen is kept if the word occurs more often with it than without it.
+    Two parts of a word are joined if the second begins with a lowercase letter, if both are in capitals, or if the
+    hyphen is a soft one. The hyphen is kept if the word occurs in the texts more often with it than without it.
     """
     texts = [text.translate(_LIGATURES) for text in texts]
     words = Counter(word for text in texts for word in _WORDS.findall(text))

@@ -1,4 +1,4 @@
-"""Reads documents of any kind: the text as HTML, and its visible tree."""
+"""Reads documents of any kind except PDF as HTML, and reduces the HTML to its visible part."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -12,15 +12,17 @@ from servers.common.html.tree import length, parse
 from servers.common.html.visible import keep_visible
 
 DocumentReader = Callable[[bytes, str | None, str | None], Document]
-"""Takes the file, and the requested `pages` and `section` (the name of a sheet), which most kinds ignore."""
+"""Takes the bytes of a file, page ranges (`pages`), and the name of a sheet (`section`). Most kinds ignore the latter
+two."""
 
 _CUT_NOTE = "The document has too many elements or nesting levels; the rest is left out."
 _MAX_CELL = 1_000
-"""Maximum length of a sheet's cell, in characters: longer ones make a row, one line in Markdown, hard to read."""
+"""Maximum length of a cell in a sheet, in characters. A row is one line in Markdown, and longer cells would make it
+hard to read."""
 
 
 def document_reader(kind: DocumentKind) -> DocumentReader:
-    """Return the reader for one kind of documents, and import its library. The reader raises DocumentError."""
+    """Import and return the reader for one kind of documents. The reader raises DocumentError."""
     if kind == "word":
         from servers.common.documents.word import read_word
 
@@ -43,13 +45,13 @@ def document_reader(kind: DocumentKind) -> DocumentReader:
 
 
 class VisibleDocument(NamedTuple):
-    """The visible tree of a document."""
+    """The visible part of a document."""
 
     root: HtmlElement
     removed: tuple[int, int]
-    """Hidden elements and invisible characters that were removed."""
+    """The numbers of hidden elements and of invisible characters that were removed."""
     notes: tuple[str, ...]
-    """The document's notes, and one more if its tree was cut."""
+    """The notes of the document, and one more if parts of its tree were left out."""
 
     @property
     def body(self) -> HtmlElement:
@@ -58,10 +60,10 @@ class VisibleDocument(NamedTuple):
 
 
 def visible_document(document: Document) -> VisibleDocument:
-    """Parse a document and keep only its visible parts. Long cells of sheets are moved below their table."""
+    """Parse a document, and keep only its visible part. The text of long cells in sheets is moved below the table."""
     root, is_complete = parse(document.html)
     if "sheets" in document.counts:
-        # A number remains in the cell, and its text follows the table, after the same number.
+        # The cell keeps only a number. Its text follows the table, after the same number.
         for table in root.iter("table"):
             cells = [cell for cell in table.iter("td", "th") if length(cell) > _MAX_CELL]
             for number, cell in reversed(list(enumerate(cells, 1))):

@@ -1,4 +1,4 @@
-"""Excel workbooks as HTML, read with openpyxl: a heading and a table for each sheet, with values as displayed."""
+"""Converts Excel workbooks to HTML: a heading and a table for each sheet, with values as displayed."""
 
 import re
 import zlib
@@ -48,8 +48,9 @@ class _SheetReader:
         self.is_cut = False
 
     def table(self, sheet: Any, links: dict[str, str]) -> str:
-        """Return a sheet as HTML. Rows with a single value above the table, such as titles, become paragraphs."""
-        # Otherwise openpyxl would use the size that the sheet declares, which may be wrong.
+        """Return a sheet as HTML. Rows with a single value above the table, such as titles, become paragraphs.
+        `links` are the URLs of cells (see `_links`)."""
+        # Make openpyxl ignore the size that the sheet declares, since it may be wrong.
         sheet.reset_dimensions()
         rows: list[list[str]] = []
         for row in sheet.iter_rows():
@@ -72,10 +73,10 @@ class _SheetReader:
 
 
 def read_sheets(body: bytes, name: str | None = None) -> Document:
-    """Return the visible sheets as far as the limits allow, with the first row of each as the table's header.
+    """Return the visible sheets as far as the limits allow. The first row of each is the header of its table.
 
-    With a `name`, only the sheet with that name is returned, even if it is hidden. Formulas appear as their last
-    computed values; macros are never read. Raises DocumentError with code `unreadable`.
+    If `name` is given, and a sheet has this name, only that sheet is returned, even if it is hidden. Formulas appear
+    as their last computed values. Macros are never read. Raises DocumentError with code `unreadable`.
     """
     package = Package(body)
     try:
@@ -115,8 +116,8 @@ def read_sheets(body: bytes, name: str | None = None) -> Document:
 
 
 def _links(package: Package, part_name: str, markup: bytes) -> dict[str, str]:
-    """Return the URLs that cells of a sheet link to, by reference of the cell, such as `B2`. In the XML of the sheet
-    (`markup`) they follow the rows."""
+    """Return the URLs of a sheet's linked cells, by the reference of the cell, such as `B2`. `markup` is the XML of
+    the sheet, in which the links come after the rows."""
     relations = package.relations(part_name)
     links: dict[str, str] = {}
     for match in _HYPERLINK.finditer(markup.rpartition(b"</sheetData>")[2]):

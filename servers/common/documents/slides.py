@@ -1,6 +1,8 @@
-"""PowerPoint presentations as HTML: for each slide a numbered heading, then its text, tables, charts and notes.
+"""Converts PowerPoint presentations to HTML: for each slide a numbered heading, then its text, tables, charts and
+notes.
 
-The XML is parsed here, because python-pptx would add Pillow and an Excel writer, 25 MiB that reading does not need.
+This module parses the XML itself, because python-pptx depends on Pillow and an Excel writer, 25 MiB that reading does
+not need.
 """
 
 from collections.abc import Iterator
@@ -25,15 +27,16 @@ _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallba
 _TITLE_PLACEHOLDERS = ("title", "ctrTitle")
 _TEXT_PLACEHOLDERS = ("body", "obj")
 _OMITTED_PLACEHOLDERS = ("dt", "ftr", "sldNum", "sldImg", "hdr")
-"""Types of placeholders for headers, footers, dates, slide numbers, and the picture of the slide in its notes."""
+"""Types of placeholders for headers, footers, dates and slide numbers, and for the small picture of the slide above
+its notes."""
 MAX_SLIDES = 2_000
 """Maximum number of slides that are read."""
 
 
 def read_slides(body: bytes, pages: str | None = None) -> Document:
-    """Return the slides in `pages`, or all if it is None; hidden ones are left out.
+    """Return the slides in `pages`, or all if it is None. Hidden slides are left out.
 
-    Raises DocumentError with code `unreadable`, and `bad_argument` like `choose_pages`.
+    Raises DocumentError with code `unreadable`, or `bad_argument` if `pages` are wrong (see `choose_pages`).
     """
     package = Package(body)
     main = package.main_part()
@@ -95,8 +98,8 @@ class _Slide:
         return text or (f"<p><em>Picture: {escape(description)}</em></p>" if description else "")
 
     def _body(self, body: Element, has_bullets: bool) -> str:
-        """Return the paragraphs and nested lists of a text body. With `has_bullets`, a paragraph is a list item
-        unless it declares otherwise."""
+        """Return the paragraphs and nested lists of a text body. If `has_bullets`, a paragraph is a list item unless
+        it has no bullet."""
         parts: list[str] = []
         lists: list[str] = []
         for paragraph in body.findall(f"{_A}p"):
@@ -149,7 +152,7 @@ class _Slide:
 
 
 def _shapes(root: Element) -> Iterator[Element]:
-    """Yield all visible shapes of a slide in order, including those in groups."""
+    """Yield all visible shapes of a slide in the order of the file, including those in groups."""
     for shape in root.iter(f"{_P}sp", f"{_P}pic", f"{_P}graphicFrame"):
         properties = next(shape.iter(f"{_P}cNvPr"), None)
         is_hidden = properties is not None and properties.get("hidden") in ("1", "true")
@@ -158,13 +161,13 @@ def _shapes(root: Element) -> Iterator[Element]:
 
 
 def _placeholder(shape: Element) -> str:
-    """Return the type of a placeholder, "obj" by default; "" for any other shape."""
+    """Return the type of a placeholder, "obj" if it declares none; "" if the shape is no placeholder."""
     holder = next(shape.iter(f"{_P}ph"), None)
     return "" if holder is None else holder.get("type") or "obj"
 
 
 def _find_level(paragraph: Element, has_bullets: bool) -> tuple[int, str]:
-    """Return the depth of the list that contains a paragraph, 0 for none, and the tag of that list."""
+    """Return the depth of the list that contains a paragraph, 0 if it is in no list, and the tag of the list."""
     properties = paragraph.find(f"{_A}pPr")
     if properties is None:
         return int(has_bullets), "ul"

@@ -1,4 +1,5 @@
-"""Documents as Markdown, read in a worker process with limited time and memory, because they may be malicious."""
+"""Converts documents to text. A worker process with limited time and memory does it, because a document may be
+malicious."""
 
 import json
 from functools import cached_property
@@ -15,20 +16,20 @@ LIBRARIES = ("lxml", "mammoth", "openpyxl", "pypdf")
 MAX_BYTES = 64_000_000
 """Maximum size of a document, in bytes."""
 SIGNATURE_BYTES = 16
-"""Number of bytes at the start of a file needed to recognize a document."""
+"""Number of bytes at the start of a file that `may_be_document` needs."""
 _PDF = b"%PDF-"
 _CODES = ("unsupported_type", "unreadable", "bad_argument")
 
 
 class DocumentText(NamedTuple):
-    """The text of a document, and notes about it that quote nothing from it."""
+    """The text of a document, and notes about it. The notes quote nothing from the document."""
 
     text: str
     notes: tuple[str, ...] = ()
 
 
 def may_be_document(start: bytes) -> bool:
-    """Return True if a file with this start may be a PDF, or a zip archive, as Office, OpenDocument and EPUB are."""
+    """Return True if a file with this start may be a document: a PDF, a zip archive, or a file of an older Office."""
     return start.startswith((_PDF, ZIP_START, COMPOUND_FILE))
 
 
@@ -40,14 +41,14 @@ def require_libraries() -> None:
 
 
 class DocumentTexts:
-    """Converts documents in a worker process, which is started for the first document."""
+    """Converts documents in a worker process, which the first document starts."""
 
     def __init__(self, limits: "pool.Limits | None" = None) -> None:
         self._limits = limits
 
     @cached_property
     def _pool(self) -> "pool.Pool":
-        # `pool` is a lazy module, which is loaded here.
+        # `pool` is imported lazily: this is its first use.
         limits = self._limits or pool.Limits(timeout=10, mebibytes=512)
         return pool.Pool(pool.Program(f"{__package__}.worker", "document"), 1, limits)
 

@@ -1,7 +1,7 @@
-"""Word documents as HTML, converted by mammoth.
+"""Converts Word documents to HTML with mammoth.
 
-The XML is prepared for mammoth, which ignores some of it: formulas become text, hidden text is removed, and the first
-row of a table becomes its header if the table's style says so (ECMA-376, part 1, section 17.4.55).
+mammoth ignores some of the XML, so it gets a changed copy: formulas become text, hidden text is removed, and the
+first row of a table becomes its header if the table says so (ECMA-376, part 1, section 17.4.55).
 """
 
 import re
@@ -45,13 +45,14 @@ r[style-name='Source Text'] => code
 """
 _NOTE_REFERENCE = re.compile(r'(<sup><a href="#(?:foot|end)note-\d+"[^>]*>)\[(\d+)\](</a></sup>)')
 _LINK_BACK = re.compile(r' <a href="#(?:foot|end)note-ref-\d+">↑</a>')
-"""The link from a note back to its reference, which mammoth writes after the note."""
+"""Matches the link back to the reference that mammoth writes after each note."""
 _DAMAGE_ERRORS = (AttributeError, ExpatError, LookupError, OSError, TypeError, ValueError)
 _FALSE_VALUES = ("0", "false", "off")
 
 
 def read_word(body: bytes) -> Document:
-    """Return the text with headings, lists, tables, links, notes, formulas, and descriptions instead of pictures.
+    """Return the text with its headings, lists, tables, links, notes and formulas. Pictures are replaced by their
+    descriptions.
 
     Raises DocumentError with code `unreadable`.
     """

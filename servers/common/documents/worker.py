@@ -1,4 +1,4 @@
-"""The process that reads documents as Markdown, run by `servers.common.workers`."""
+"""The program of the worker process that converts documents to text (see `servers.common.workers`)."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,14 +12,14 @@ from shared.text import quote_name
 _MAX_CHARACTERS = 5_000_000
 """Maximum length of a text that is returned, in characters."""
 _TIME_SHARE = 0.6
-"""The share of the time after which no further page of a PDF is begun. The rest is for the page in progress."""
+"""The share of the timeout after which no further page of a PDF is begun. The rest is for the page in progress."""
 
 TextReader = Callable[[Head, bytes], tuple[str, tuple[str, ...]]]
 """Takes the requested `media_type` and `pages`, and a file; returns the text and notes about it."""
 
 
 def main(timeout: float, mebibytes: int, requests: int) -> None:
-    """Serve up to `requests` documents. Each may take `timeout`, and `mebibytes` of memory."""
+    """Convert up to `requests` documents. Each may take `timeout` seconds, and `mebibytes` of memory."""
 
     def load(kind: str) -> FileReader:
         read = pdf_reader(timeout) if kind == "pdf" else text_reader(kind)  # type: ignore[arg-type]
@@ -38,14 +38,14 @@ def main(timeout: float, mebibytes: int, requests: int) -> None:
 
 
 def pdf_reader(timeout: float) -> TextReader:
-    """Return a PDF reader that begins no page after its share of `timeout`."""
+    """Return a reader for PDFs. It begins no page after `_TIME_SHARE` of the `timeout` in seconds."""
     from servers.common.documents.pdf import Pdf
 
     return lambda head, body: Pdf(body).read(head["pages"], timeout * _TIME_SHARE)
 
 
 def text_reader(kind: DocumentKind) -> TextReader:
-    """Return a reader for one kind of documents, and import its libraries."""
+    """Import the libraries for one kind of documents, and return a reader for it."""
     from servers.common.documents.reading import document_reader, visible_document
     from servers.common.html.writer import write
 
@@ -63,9 +63,10 @@ def text_reader(kind: DocumentKind) -> TextReader:
 
 
 def choose_part(kind: DocumentKind, media_type: str, pages: str | None) -> tuple[str | None, str | None]:
-    """Return `pages` as page ranges and None, or as None and a sheet name, depending on the kind of document.
+    """Return page ranges and the name of a sheet, one of which is `pages` and the other None, depending on the
+    document.
 
-    Raises DocumentError with code `bad_argument` if the document has neither.
+    Raises DocumentError with code `bad_argument` if the document has neither pages nor sheets.
     """
     if pages is None or kind == "slides" or media_type.endswith(".presentation"):
         return pages, None
@@ -75,8 +76,11 @@ def choose_part(kind: DocumentKind, media_type: str, pages: str | None) -> tuple
 
 
 def require_sheet(sheet: str, names: Sequence[str], hidden: Sequence[str]) -> None:
-    """Raise DocumentError with code `bad_argument` and the names of all sheets unless `names`, the sheets that were
-    read, are only the requested `sheet`."""
+    """Raise DocumentError with code `bad_argument` and the names of all sheets if the requested `sheet` was not
+    found.
+
+    `names` are the sheets that were read: only the requested one, or all visible ones if it was not found.
+    """
     if names != [sheet]:
         listed = [*map(_quote_name, names), *(f"{_quote_name(name)} (hidden)" for name in hidden)]
         visible_text = ", ".join(listed[:20])

@@ -1,10 +1,10 @@
 """Finds places on systems without directory descriptors (Windows), with weaker guarantees.
 
-The whole path is resolved and must be below a root. After the file is opened, the path is resolved again and must
-still lead to that file. Swapping a directory for a link and back between the two checks is not detected.
-`entries.RACE_FREE` is False on these systems; on others, `posix` does this work.
+The whole path is resolved and must be below a root. After the file is opened, its path must still lead to it. An
+attacker who swaps a directory for a link and back between the two checks is not detected. `entries.RACE_FREE` is
+False on these systems; on others, `posix` finds places.
 
-Windows may give a file a second, short name, such as `ENV~1` for `.env`, which no rule of the denylist matches.
+Windows may give a file a second, short name, such as `ENV~1` for `.env`. No rule of the denylist matches short names.
 Resolving a path replaces short names by long ones, except for the last name if links are not followed, and for names
 that this process may not examine. So a name that looks like a short one is accepted only if its directory lists it.
 """
@@ -22,14 +22,14 @@ from shared.program.files.entries import Entry, Place, is_same, list_entries
 
 
 class PathWalker:
-    """Finds entries below the roots by their resolved paths, which are checked before and after use."""
+    """Finds entries below the roots by their resolved paths, which are checked before and after a file is opened."""
 
     def __init__(self, roots: Roots) -> None:
         self._roots = roots
 
     @contextmanager
     def locate(self, place: Place, follow: bool = True) -> Iterator[Entry]:
-        """Yield the entry of `place`, whose name is a whole path; `OSError`s in the block become `PathError`s."""
+        """Yield the entry of `place`. Its name is a whole path. An OSError in the block becomes a PathError."""
         with os_errors(place.path):
             self._roots.require_allowed(place)
             path = self._roots.path(place)
@@ -69,11 +69,11 @@ class PathWalker:
         return tuple(dict.fromkeys(paths))
 
     def narrow(self, roots: Roots) -> "PathWalker":
-        """Return a walker for `roots`, which are parts of these roots."""
+        """Return a walker for `roots`, which must be parts of this walker's roots."""
         return PathWalker(roots)
 
     def is_reachable(self, index: int) -> bool:
-        """Return True if a root can be reached by its path. Raises OSError."""
+        """Return True if the path of a root leads to a directory. Raises OSError."""
         return stat.S_ISDIR(self._roots.paths[index].stat().st_mode)
 
     def root_descriptor(self, index: int) -> int | None:
@@ -84,7 +84,7 @@ class PathWalker:
         """Do nothing, since nothing is open."""
 
     def _require_listed(self, place: Place) -> None:
-        """Raise FileNotFoundError for the short name of a file that has a long one."""
+        """Raise FileNotFoundError if a name in `place` is the short name of a file that has a long one."""
         path = self._roots.path(Place(place.root_index, (), ""))
         for name in place.parts:
             parent, path = path, os.path.join(path, name)  # noqa: PTH118

@@ -1,15 +1,16 @@
-"""Names that are denied regardless of the permission of their directory: secrets, and names that the operator adds.
+"""Denies access to names, whatever the permission of their directory: to secrets, and to names that the operator
+adds.
 
 Globs work as in a search (see `globs`): without a slash they match names at any depth, with a slash paths from a
-root. A denied directory is denied with everything in it, so each name on a path is checked, with links followed: a
-harmless name that leads to a denied one is denied too. `--allow` allows single names from the list of secrets, and
-nothing else; names from `--deny` stay denied.
+root. Everything in a denied directory is denied too, so each name on a path is checked. Links are followed: a
+harmless name that leads to a denied one is denied too. `--allow` allows some of the names in the list of secrets, and
+nothing else: names from `--deny` stay denied.
 
-Globs that deny ignore case and the composition of accents, because some file systems do; globs that allow do not.
+Globs that deny ignore case and the composition of accents, because some file systems do. Globs that allow do not.
 
-Most globs are a plain name with at most one star, at its beginning or end. To match them takes only a set lookup and
-a comparison of both ends of the name, and the result is cached, because every access needs it. Only for other globs,
-the automaton of `Glob` is used.
+Most globs are plain: a name with at most one star, at its beginning or end. Matching these takes only a set lookup
+and a comparison of both ends of the name. The result is cached, because every access needs it. Other globs need the
+automaton of `Glob`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -30,11 +31,11 @@ HARMLESS = (".env.example", ".env.sample", ".env.template", ".env.dist", "*.pub"
 """Names that look like secrets but are not."""
 
 DenylistState = tuple[States, States]
-"""The matching states of globs with a slash: those that deny, and those that allow."""
+"""The states of the automata: of globs that deny, and of globs that allow. Plain globs have none."""
 
 
 class Denylist:
-    """The denied names. Raises `PathError` with code `bad_pattern` for an invalid glob."""
+    """Decides which names are denied. Raises `PathError` with code `bad_pattern` for an invalid glob."""
 
     def __init__(self, deny: Iterable[str] = (), allow: Iterable[str] = ()) -> None:
         deny = tuple(deny)
@@ -44,11 +45,12 @@ class Denylist:
         self._all_plain = self._denied.are_plain and self._allowed.are_plain
         self._listed = _Globs((*deny, *SECRETS), _fold)
         self._is_denied = lru_cache(_MAX_CACHED)(self._denies_name)
-        """Returns True if a name is denied, if all globs are plain. Names repeat, so the results are cached."""
+        """Returns True if a name is denied. Only for use if all globs are plain. Names repeat, so results are
+        cached."""
 
     def start(self, paths: Sequence[Sequence[str]]) -> DenylistState:
-        """Return the state at a root. `paths` are the relative paths to it from each root that contains it, including
-        the empty path from itself."""
+        """Return the state at a root. `paths` are the relative paths to this root from each root that contains it,
+        including the empty path from itself."""
         return self._denied.start(paths), self._allowed.start(paths)
 
     def step(self, state: DenylistState, name: str) -> DenylistState | None:
@@ -69,8 +71,8 @@ class Denylist:
         return False
 
     def _denies_name(self, name: str) -> bool:
-        """Return True if a name is denied, if all globs are plain, so that only the name matters."""
-        # A search checks thousands of names, and almost none are listed.
+        """Return True if a name is denied. All globs must be plain, so that only the name matters."""
+        # A search checks thousands of names, and almost none match a glob that denies, so check this first.
         return (
             self._listed.matches(_fold(name), _NO_STATES) and self._step_all((_NO_STATES, _NO_STATES), name) is None
         )
@@ -95,7 +97,7 @@ _SPECIAL = frozenset("*?[]{}/\\")
 def _fold(name: str) -> str:
     if name.isascii():
         return name.lower()
-    # Composed a second time, because casefold decomposes some letters, such as U+0390.
+    # Compose it a second time, because casefold decomposes some letters, such as U+0390.
     return compose(compose(name).casefold())
 
 
@@ -130,7 +132,8 @@ class _Globs:
         return states if self._glob is None else self._glob.step(states, name)
 
     def matches(self, name: str, states: States) -> bool:
-        """Return True if a plain glob matches `name`, which is folded, or another one accepts the states after it."""
+        """Return True if a plain glob matches `name`, which is folded, or another glob accepts the states after
+        it."""
         if name in self._names or name.endswith(self._ends) or name.startswith(self._starts):
             return True
         return self._glob is not None and self._glob.accepts(states)

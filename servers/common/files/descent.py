@@ -1,10 +1,10 @@
-"""Walks through everything below a directory, opening each directory from its parent.
+"""Walks through everything below a directory, and opens each directory from its parent.
 
 The starting directory is opened by a walk from its root (see `posix`). As in that walk, each further step is one
-`openat` of one name that follows no link, but here the directories on the way down stay open: to open a sibling of
-the last directory takes one system call instead of one for each level. Only the first levels stay open, so that a
-deep tree does not use up the process's descriptors. Names are never joined to a path, so no path can be too long.
-Every name is checked against the denylist.
+`openat` of one name that follows no link. Unlike in that walk, the directories on the way down stay open, so that
+opening a sibling of the last directory takes one system call instead of one for each level. Only the first levels
+stay open, so that a deep tree does not use up the descriptors of the process. Names are never joined to a path, so no
+path can be too long. Every name is checked against the denylist.
 """
 
 import os
@@ -27,10 +27,10 @@ Names = tuple[str, ...]
 
 
 class Descent:
-    """Scans the directories below a starting directory, one after the other. For one thread.
+    """Scans the directories below a starting directory, one after the other. Only one thread may use it.
 
-    `place` is the starting directory as requested, `resolved` with links followed, and `start` its descriptor, or its
-    path on systems without directory descriptors.
+    `place` is the starting directory as requested, and `resolved` the same with links followed. `start` is its
+    descriptor, or its path on systems without directory descriptors.
     """
 
     def __init__(self, rooted: RootedFiles, place: Place, resolved: Place, start: int | str) -> None:
@@ -39,7 +39,8 @@ class Descent:
         self._step = self._roots.denylist.step
         self._place = place
         innermost = self._innermost(resolved)
-        # The states of the denylist where matching begins: at the start, and at each root below it.
+        # Matching against the denylist begins anew at each root, so keep its states at the start and at roots below
+        # it.
         self._states: dict[Names, DenylistState] = {
             (): self._step_into(self._roots.denylist_state(innermost.root_index), innermost.parts)
         }
@@ -56,7 +57,8 @@ class Descent:
         self._path: Names = ()
 
     def scan(self, path: Names) -> list["os.DirEntry[str]"]:
-        """Enter the directory with these components below the start; return its entries by name. Raises PathError."""
+        """Enter the directory at `path`, which is relative to the start, and return its entries, sorted by name.
+        Raises PathError."""
         try:
             known_depth = 0
             if len(self._states) > 1:
@@ -66,7 +68,7 @@ class Descent:
             if isinstance(self._start, int):
                 self._current = self._open(self._start, path)
             else:
-                # Without descriptors nothing stays open, and the path is checked again each time.
+                # Without directory descriptors nothing stays open, and the path is checked again each time.
                 innermost = self._innermost(self.place(path))
                 with self._rooted.open_directory(innermost, follow=not path) as opened:
                     self._current = opened
@@ -75,14 +77,14 @@ class Descent:
             raise from_os_error(self._place.path, error) from None
 
     def open_file(self, name: str) -> Handle:
-        """Open the regular file with that name in the directory scanned last; the caller closes it. Raises
-        PathError."""
+        """Open the regular file with this name in the directory that was scanned last. The caller must close it.
+        Raises PathError."""
         if self._step(self._state, name) is None:
             raise self._roots.denied_error(self._place.path)
         if isinstance(self._current, str):
             with self._rooted.locate(self._innermost(self.place((*self._path, name))), follow=False) as entry:
                 return self._rooted.open_entry(entry, self._place.path)
-        # Runs for many thousands of files, so the common case is inlined, without a context manager.
+        # This runs for many thousands of files, so the common case is inlined, without a context manager.
         try:
             descriptor = SYSTEM.open_file(self._current, name)
             try:
@@ -97,7 +99,7 @@ class Descent:
         return Handle(descriptor, status)
 
     def read(self, name: str, limit: int) -> bytes:
-        """Return the first `limit` bytes of the regular file with that name in that directory. Raises PathError."""
+        """Return the first `limit` bytes of the file that `open_file` would open. Raises PathError."""
         handle = self.open_file(name)
         try:
             return os.read(handle.descriptor, limit)
@@ -107,15 +109,17 @@ class Descent:
             os.close(handle.descriptor)
 
     def read_small(self, name: str, limit: int) -> bytes | None:
-        """Return the contents of a file in that directory, which the scan saw as a regular one, if it has fewer than
-        `limit` bytes.
+        """Return the contents of the file with this name in the directory that was scanned last, if it has fewer than
+        `limit` bytes. The scan must have seen it as a regular file.
 
-        Return None if it is larger or denied, or if this system has no `pread`; then use `open_file`. Raises OSError.
+        Return None if it is larger or denied, or if this system has no `pread`. The caller must then use `open_file`.
+        Raises OSError.
         """
         if sys.platform == "win32" or isinstance(self._current, str) or self._step(self._state, name) is None:
             return None
-        # Without `fstat`, since a search does this for thousands of files. It is not needed: no link is followed,
-        # `pread` refuses pipes and sockets that replaced the file after the scan, and only root can create devices.
+        # A search does this for thousands of files, so there is no `fstat`. It is not needed: no link is followed,
+        # `pread` fails for a pipe or socket that has replaced the file after the scan, and only root can create
+        # devices.
         descriptor = SYSTEM.open_file(self._current, name)
         try:
             data = os.pread(descriptor, limit, 0)
@@ -141,7 +145,7 @@ class Descent:
         return place if located is None else Place(*located, place.path)
 
     def _step_into(self, state: DenylistState, names: Names) -> DenylistState:
-        """Return the denylist's state after those names. Raises PathError with code `denied`."""
+        """Return the denylist's state after these names. Raises PathError with code `denied`."""
         for name in names:
             next_state = self._roots.denylist.step(state, name)
             if next_state is None:

@@ -17,18 +17,17 @@ from shared.program.files.entries import RACE_FREE, Entry, Handle, Place, is_sam
 from shared.program.files.system import SYSTEM
 
 Directory = int | str
-"""An open directory: its descriptor, or its path on systems without directory descriptors. `System.scan` takes
-both."""
+"""An open directory: its descriptor, or its path on systems without directory descriptors."""
 
 
 @contextmanager
 def open_directory(
     root: Path, names: Sequence[str] = (), make: bool = False, listed: bool = True, race_free: bool = RACE_FREE
 ) -> Iterator[Directory]:
-    """Yield the open directory at these names below `root`; with `make`, create missing directories.
+    """Yield the open directory at these names below `root`. With `make`, create missing directories.
 
-    Pass `listed=False` if the root will not be listed, so that it need not be readable. If the system is not
-    `race_free`, directories are opened by path.
+    If the root is not going to be listed, pass `listed=False`, so that it need not be readable. `race_free` is False
+    on systems without directory descriptors.
     """
     directory: Directory = SYSTEM.open_start(root, listed) if race_free else os.path.realpath(root, strict=True)
     try:
@@ -42,7 +41,8 @@ def open_directory(
 
 
 def enter(directory: Directory, name: str) -> Directory:
-    """Open the directory with that name in another, which stays open; the caller leaves it. Raises OSError."""
+    """Open the directory with this name in an open directory. The caller must `leave` it. Raises OSError, also for a
+    link."""
     if isinstance(directory, int):
         return SYSTEM.open_directory(directory, name)
     path = os.path.join(directory, name)  # noqa: PTH118
@@ -68,7 +68,7 @@ def leave(directory: Directory) -> None:
 
 
 def entry_in(directory: Directory, name: str) -> Entry:
-    """Return the entry with that name in an open directory, without examining it."""
+    """Return the entry with this name in an open directory, without accessing it."""
     place = Place(0, (name,), name)
     if isinstance(directory, int):
         return Entry(directory, name, None, False, place)
@@ -76,12 +76,12 @@ def entry_in(directory: Directory, name: str) -> Entry:
 
 
 def open_to_read(entry: Entry) -> Handle:
-    """Open the entry for reading, whatever its type. The caller closes it.
+    """Open the entry for reading. The caller must close it.
 
-    Raises OSError, including for a link.
+    Raises OSError, also for a link, and without directory descriptors for anything but a regular file.
     """
     if entry.directory is None:
-        # Opening a pipe or a device may block or have effects, and no flag prevents that here.
+        # On Windows, opening a pipe or a device may block or have effects, and no flag prevents that.
         mode = os.lstat(entry.name).st_mode
         if not stat.S_ISREG(mode):
             number = errno.ELOOP if stat.S_ISLNK(mode) else errno.ENXIO
@@ -97,7 +97,7 @@ def open_to_read(entry: Entry) -> Handle:
 
 
 def read_file(entry: Entry, max_bytes: int) -> bytes | None:
-    """Return the contents of the regular file; None if it has more than `max_bytes` bytes. Raises OSError."""
+    """Return the contents of a regular file; None if it has more than `max_bytes` bytes. Raises OSError."""
     handle = open_to_read(entry)
     try:
         if not stat.S_ISREG(handle.stat.st_mode):

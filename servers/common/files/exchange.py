@@ -1,10 +1,10 @@
-"""Replaces a file that other programs may write to, so that their changes are detected and not lost.
+"""Replaces a file to which other programs may write, so that their changes are detected and not lost.
 
-Between a check and a rename, another program may write. If the system can exchange two names in one step (Linux:
-renameat2), the replaced file has the other name afterwards, and is compared with the contents that the new file was
-made from. Data that was only appended is appended to the new file as well, including data from programs that still
-have the old file open and write a moment later. After any other change, the file is put back and the change is
-reported to the caller.
+Another program may write between a check and a rename. If the system can exchange two names in one step (Linux:
+renameat2), the old file has the name of the new one afterwards. It is then compared with the contents from which the
+new file was made. If a program has only appended data, the data is appended to the new file as well, also if the
+program still has the old file open and writes a moment later. After any other change, the names are exchanged back
+and the caller gets an error.
 
 A file that is a mount point has no name to exchange. It is overwritten after a check.
 """
@@ -34,10 +34,10 @@ else:
 T = TypeVar("T")
 
 _EXCHANGE = 2
-"""RENAME_EXCHANGE"""
+"""The flag RENAME_EXCHANGE of renameat2."""
 _BLOCK_BYTES = 1024 * 1024
 _SETTLE_SECONDS, _PAUSE_SECONDS = 0.02, 0.0005
-"""Seconds to wait for programs that have the old file open, and seconds between checks."""
+"""Seconds to wait for programs that have the old file open, and seconds between checks whether they do."""
 _MAX_SECONDS = 1.0
 """Maximum number of seconds to wait for a program that keeps appending to the old file."""
 _MAX_ATTEMPTS = 20
@@ -45,7 +45,8 @@ _MAX_ATTEMPTS = 20
 
 
 def retry(operation: Callable[[], T], codes: tuple[str, ...]) -> T:
-    """Return the result of `operation`, retrying while it raises one of these codes because of other programs."""
+    """Return the result of `operation`. Retry it while it raises PathError with one of these codes, because of other
+    programs."""
     for _ in range(_MAX_ATTEMPTS - 1):
         try:
             return operation()
@@ -56,14 +57,15 @@ def retry(operation: Callable[[], T], codes: tuple[str, ...]) -> T:
 
 
 def exchange(new: Entry, entry: Entry, expected: os.stat_result, data: bytes | None) -> bool:
-    """Exchange the names of `new` and `entry`, whose file must still have the status `expected`.
+    """Exchange the names of `new` and `entry`. The file of `entry` must still have the status `expected`.
 
-    `data` are the contents that this file had then. With them, what other programs have appended since is appended to
-    `new` as well. Raises `changed` for any other change, and leaves the file as it is. If the system can't exchange
-    names, `new` is renamed after a check. Returns False if the file was overwritten instead, because it is a mount
-    point.
+    `data` are the contents that the file had with this status. If they are given, data that other programs have
+    appended to the file is appended to `new` as well. After any other change, the file keeps its name, and PathError
+    with code `changed` is raised. If the system can't exchange names, check the file and then rename `new`. Return
+    False if the file was overwritten instead, because it is a mount point.
     """
-    # Other server processes can open the new file as soon as it has its name, but wait until it is complete.
+    # Other server processes can open the new file as soon as it has the name. The lock makes them wait until it is
+    # complete.
     with lock_new_file(new):
         try:
             if not _exchange_names(new, entry):
@@ -98,13 +100,13 @@ def _changed_error(entry: Entry) -> PathError:
 
 
 def _take_over(old: Entry, new: Entry, expected: os.stat_result, data: bytes | None) -> bool:
-    """Return True if the file `old` has the status `expected`, or with `data`, if it begins with them. In the second
-    case, first copy what was appended after them to `new`. Return False for any error, so that `old` gets its name
-    back."""
+    """Return True if the file `old` is the expected one: it has the status `expected`, or if `data` are given, it
+    begins with them. In the second case, first copy what follows them to `new`. Return False after an error, so that
+    `old` gets its name back."""
     try:
         status = stat_entry(old)
         if status is None or data is None or not os.path.samestat(status, expected):
-            # A rename changes only the inode's ctime.
+            # A rename changes the ctime, which `_identity` does not contain.
             return status is not None and _identity(status) == _identity(expected)
         descriptor = open_to_read(old)
         try:
@@ -123,13 +125,13 @@ def _identity(status: os.stat_result) -> tuple[int, ...]:
 
 
 def _copy_appended(descriptor: int, begin: int, new: Entry) -> None:
-    """Append the bytes of the file from `begin` on to `new`, including those that programs that have the file open
-    append in the meantime."""
+    """Append the bytes of the file from `begin` on to `new`. Wait a moment for programs that have the file open and
+    may append more."""
     started_at, end = time.monotonic(), math.inf
     while begin < end:
-        # Checked before reading, so that what a program writes before it closes the file is still read.
+        # Check this before reading, so that what a program writes before it closes the file is still read.
         is_open = _has_writer(descriptor) and time.monotonic() < started_at + _SETTLE_SECONDS
-        # A program may never stop appending, so after a while only the present end of the file is reached.
+        # A program may never stop appending. So after a while, stop at the end that the file then has.
         if end == math.inf and time.monotonic() > started_at + _MAX_SECONDS:
             end = os.fstat(descriptor).st_size
         os.lseek(descriptor, begin, os.SEEK_SET)
@@ -153,8 +155,8 @@ def _has_writer(descriptor: int) -> bool:
     if sys.platform != "linux" or not _HAS_LEASES:
         return False
     try:
-        # If another program opens the file during the lease, the system sends a signal: SIGURG, since it is ignored
-        # by default.
+        # If another program opens the file during the lease, the system sends this process a signal. Choose SIGURG,
+        # because it is ignored by default.
         fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
         # A read lease is granted only if no process has the file open for writing (fcntl(2)).
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
@@ -165,7 +167,7 @@ def _has_writer(descriptor: int) -> bool:
 
 
 def _exchange_names(new: Entry, other: Entry) -> bool:
-    """Exchange the names. Return False if the system or the file system can't. Raises OSError."""
+    """Exchange the names of two files. Return False if the system or the file system can't. Raises OSError."""
     if new.directory is None or other.directory is None:
         return False
     error_number = _renameat2()(
@@ -181,8 +183,8 @@ def _exchange_names(new: Entry, other: Entry) -> bool:
 
 @cache
 def _renameat2() -> Callable[[int, bytes, int, bytes, int], int]:
-    """Return renameat2 of the system's C library (glibc since 2.28), wrapped to return an error number, 0 after
-    success, or ENOSYS if the library has no such function."""
+    """Return a function that calls renameat2 of the system's C library (glibc since 2.28). It returns an error
+    number: 0 after success, ENOSYS if the library has no such function."""
     import ctypes
 
     function = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if os.name == "posix" else None

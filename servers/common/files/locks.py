@@ -1,16 +1,16 @@
-"""One writer per file, in this process and among all server processes on this machine.
+"""Locks files, so that each has one writer at a time, in this process and among all server processes on this machine.
 
-A lock belongs to a name in a directory (device and inode of the directory, and the name). It belongs neither to a
-path, since several paths can lead to the same name, nor to the file's inode, which every atomic write replaces. Locks
-exist only while they are held or awaited.
+Within this process, a lock belongs to a name in a directory: the device and inode of the directory, and the name. It
+can't belong to a path, since several paths can lead to the same name, nor to the inode of the file, since every
+atomic write replaces the file. These locks exist only while a call holds or awaits them.
 
-While a lock is held, the file itself is locked with flock, an advisory lock that leaves nothing behind in the
+Against other processes, the file itself is locked with flock, an advisory lock that leaves nothing behind in the
 directory. A write replaces the file with another one of the same name. So after locking, a process checks whether the
 name still leads to the locked file; if not, it tries again with the new file. A name without a file needs no lock
 between processes, since only one of them can create the file. Where flock is not supported, there are no locks
 between processes.
 
-A waiting call checks now and then whether it was cancelled, or has waited too long.
+A waiting call regularly checks whether it was cancelled. It waits at most `TIMEOUT_SECONDS` for another process.
 """
 
 import os
@@ -34,12 +34,12 @@ else:
     _HAS_LOCKS = True
 
 TIMEOUT_SECONDS = 10.0
-"""Seconds to wait for a lock of another process; a write takes milliseconds."""
+"""Maximum number of seconds to wait for a lock of another process. A write takes milliseconds."""
 
 _CHECK_SECONDS = 0.05
-"""Seconds between checks of a waiting call."""
+"""Seconds between checks whether a waiting call was cancelled."""
 _FIRST_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.0005, 0.01
-"""Seconds between the first two attempts to lock a file, and the maximum; each pause is twice as long as the last."""
+"""The first and the longest pause between attempts to lock a file, in seconds. Each is twice as long as the last."""
 
 Key = tuple[int, int, str]
 """The device and the inode of a directory, and a name in it."""
@@ -88,10 +88,11 @@ def _lock_name(key: Key, entry: Entry, locked_inodes: set[Inode]) -> Iterator[Ha
 
 @contextmanager
 def lock_entries(*entries: Entry) -> Iterator[list[Handle | None]]:
-    """Lock the entries against other writers, in one order to avoid deadlock. Raises PathError with code `busy`.
+    """Lock the entries against other writers. Raises PathError with code `busy` if another process holds a lock too
+    long.
 
-    Yield for each entry the handle of its locked file, open for reading at its start; None if there is no file, or it
-    can't be locked.
+    Yield for each entry the handle of its locked file, which is open for reading at its start; None if there is no
+    file, or it can't be locked. All calls lock in the order of the keys, to avoid deadlock.
     """
     keys = [_key(entry) for entry in entries]
     entries_by_key = dict(zip(keys, entries, strict=True))
@@ -106,7 +107,7 @@ def lock_entries(*entries: Entry) -> Iterator[list[Handle | None]]:
 
 @contextmanager
 def lock_new_file(new: Entry) -> Iterator[None]:
-    """Lock a new file, whose name no other call knows yet, against other processes."""
+    """Lock a new file against other processes. Other calls of this process don't know its name yet."""
     descriptor = None
     if _HAS_LOCKS:
         with suppress(OSError):
@@ -122,7 +123,7 @@ def lock_new_file(new: Entry) -> Iterator[None]:
 
 
 def _raise_if_cancelled() -> None:
-    """Raise if the call whose thread this is was cancelled; do nothing in other threads."""
+    """Raise if this thread works for a call that was cancelled. Do nothing in a thread that anyio did not start."""
     with suppress(RuntimeError):
         from_thread.check_cancelled()
 
@@ -138,8 +139,8 @@ def _lock_until_end(entry: Entry, locked_inodes: set[Inode]) -> Iterator[Handle 
 
 
 def _lock_file(entry: Entry, locked_inodes: set[Inode]) -> Handle | None:
-    """Lock the regular file of the entry against other processes, and return its handle. Return None if its inode is
-    in `locked_inodes`, or if there is nothing to lock.
+    """Lock the regular file of the entry against other processes, and return its handle. Return None if this call has
+    already locked it under another name (`locked_inodes`), or if there is nothing to lock.
 
     Raises PathError with code `busy` if another process keeps it locked for too long.
     """
@@ -152,7 +153,7 @@ def _lock_file(entry: Entry, locked_inodes: set[Inode]) -> Handle | None:
             inode = opened.st_dev, opened.st_ino
             if not stat.S_ISREG(opened.st_mode) or inode in locked_inodes or not _flock(descriptor, deadline, entry):
                 return None
-            # The previous owner of the lock may have replaced the file.
+            # The process that held the lock before may have replaced the file.
             status = stat_entry(entry)
             if status is not None and os.path.samestat(status, opened):
                 is_locked = True
@@ -165,8 +166,8 @@ def _lock_file(entry: Entry, locked_inodes: set[Inode]) -> Handle | None:
 
 
 def _open_lockable(entry: Entry, status: os.stat_result | None) -> int | None:
-    """Open the regular file, whose last known status is `status`. Returns None if it does not exist, or this process
-    can't read or lock it."""
+    """Open the regular file of the entry. `status` is its last known status, if any. Return None if the file does not
+    exist, or this process can't read or lock it."""
     # On Windows an open file can't be replaced.
     if not _HAS_LOCKS:
         return None
@@ -180,16 +181,16 @@ def _open_lockable(entry: Entry, status: os.stat_result | None) -> int | None:
 
 
 def _flock(descriptor: int, deadline: float, entry: Entry) -> bool:
-    """Lock the entry's file. Return False if the system or the file system has no locks.
+    """Lock the file that `descriptor` has open. Return False if the system or the file system has no locks.
 
-    Raises PathError with code `busy` if it is still locked at the time `deadline` (`time.monotonic`).
+    Raises PathError with code `busy` if another process still locks it at the time `deadline` (`time.monotonic`).
     """
     if sys.platform == "win32" or not _HAS_LOCKS:
         return False
     pause = _FIRST_PAUSE_SECONDS
     while time.monotonic() < deadline:
         try:
-            # Not with fcntl(2), whose locks end as soon as the process closes any descriptor of the file.
+            # Locks of fcntl(2) would end as soon as the process closes any descriptor of the file.
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             _raise_if_cancelled()

@@ -1,8 +1,8 @@
-"""Detects places on local file systems, where a small read never waits for another machine or program.
+"""Tells whether a place is on a local file system, where a small read never waits for another machine or program.
 
-On a network or FUSE file system even a lookup can wait forever, so a place is compared with the mount table by its
-names, before any access: `/proc/self/mountinfo` lists the mounts, and polling it shows when they have changed. If the
-table can't be read, nothing is local. A file system is local only if its type is in the list below.
+On a network or FUSE file system even a lookup can wait forever. So before any access, the names of a place are
+compared with the mount table: `/proc/self/mountinfo` lists the mounts, and polling it shows when they have changed.
+If the table can't be read, no place counts as local. A file system is local only if its type is in `_LOCAL`.
 """
 
 import os
@@ -25,12 +25,13 @@ Names = tuple[str, ...]
 
 
 class Mounts:
-    """The mounts on and below the roots, which are canonical. For one thread; `close` it when done."""
+    """The mounts on and below the roots. The paths of the roots must be canonical. Only one thread may use it;
+    `close` it when done."""
 
     def __init__(self, roots: Iterable[Path], table: Path = MOUNTINFO) -> None:
         self._roots = [tuple(components(str(root))) for root in roots]
         self._remote: list[list[Names]] = []
-        """For each root the mount points below it that are not local; `()` is the root itself."""
+        """For each root, the mount points below it that are not local, as relative names; `()` is the root itself."""
         self._descriptor = -1
         if sys.platform == "win32" or not hasattr(select, "poll"):
             return
@@ -39,7 +40,7 @@ class Mounts:
         except OSError:
             return
         self._changes = select.poll()
-        # Only a change is an error condition; the table can always be read (proc_pid_mounts(5)).
+        # A change of the mounts is reported as POLLPRI; the table is always readable (proc_pid_mounts(5)).
         self._changes.register(self._descriptor, select.POLLPRI)
         self._read_table()
 
@@ -64,10 +65,10 @@ class Mounts:
             self._descriptor = -1
 
     def _read_table(self) -> None:
-        # True for each mount point with a local file system; the last mount at a point counts.
+        # For each mount point, whether its file system is local. The last mount at a point counts.
         mounts: dict[Names, bool] = {}
         try:
-            # A copy of the descriptor is read, since the file object closes its own, and the table is still polled.
+            # Read from a copy of the descriptor, because the file object closes it, and the original is still polled.
             with os.fdopen(os.dup(self._descriptor), "rb") as table:
                 table.seek(0)
                 lines = table.read().rstrip(b"\n").split(b"\n")
@@ -78,7 +79,7 @@ class Mounts:
                 point = _ESCAPE.sub(lambda match: chr(int(match[1], 8)), fields[4])
                 mounts[tuple(components(point))] = file_system_type in _LOCAL
         except (OSError, LookupError, ValueError):
-            # If the table has an unknown format, no mount contains the roots, so nothing is local.
+            # The table has an unknown format. Without mounts, no root is local.
             mounts = {}
         self._remote = [_remote_below(root, mounts) for root in self._roots]
 

@@ -1,12 +1,9 @@
-"""The meaning of a path on each system: its components and its URI. No file is accessed.
-
-A path, `~` or a `file:` URI becomes a list of components, and `.` and `..` are collapsed.
+"""Splits paths and `file:` URIs into components, and writes URIs, for each operating system. No file is accessed.
 
 On Windows a path can mean more than a name below a directory. There a path is refused if Windows would open something
 other than the file of that name: a device, a stream of a file, a file whose name it trims, or a file in a drive's
-current directory. The rules work on text only, so no file is accessed and no name of another machine is looked up.
-(They follow Microsoft's "Naming Files, Paths, and Namespaces" and RFC 8089, appendix E, and are tested as functions;
-no test has run on Windows.)
+current directory. The rules work on text only, so no name of another machine is looked up. (They follow Microsoft's
+"Naming Files, Paths, and Namespaces" and RFC 8089, appendix E. They are tested as functions, but not on Windows.)
 """
 
 import os
@@ -19,8 +16,8 @@ from urllib.parse import quote, unquote_to_bytes
 from shared.coded_errors import PathError
 
 MAX_PATH = 16_384
-"""Maximum length of a path in characters, to limit the work. It may be more than PATH_MAX, which does not apply,
-since each name is opened in its parent directory."""
+"""Maximum length of a path in characters, to limit the work. It may exceed PATH_MAX, because each name is opened in
+its parent directory."""
 
 _FILE_URI = "file:"
 _BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -28,7 +25,7 @@ _ENCODED_SEPARATOR = re.compile(r"%(2f|5c)", re.IGNORECASE)
 _WINDOWS = os.name == "nt"
 _MACOS = sys.platform == "darwin"
 _DEVICE_PATHS = ("\\\\?\\", "\\\\.\\", "\\??\\")
-# Windows also accepts the digits ¹, ² and ³ in such a name.
+# Windows also accepts the digits ¹, ² and ³ in the names of ports.
 _DEVICES = {"CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"} | {
     port + digit for port in ("COM", "LPT") for digit in "123456789\u00b9\u00b2\u00b3"
 }
@@ -37,8 +34,8 @@ _FORBIDDEN_CHARACTERS = frozenset(map(chr, range(32))) | frozenset('<>"|?*')
 
 
 def path_of(path_or_uri: str) -> str:
-    """Return an absolute or relative path, given the path or its `file:` URI. Raises `PathError` with code
-    `bad_path`."""
+    """Return the path, given the path itself or its `file:` URI. It may be relative; `~` is replaced by the home
+    directory. Raises `PathError` with code `bad_path`."""
     require_valid_path(path_or_uri)
     path = path_from_uri(path_or_uri) if path_or_uri[:5].lower() == _FILE_URI else path_or_uri
     if path == "~" or path.startswith(("~/", "~" + os.sep)):
@@ -50,8 +47,8 @@ def path_of(path_or_uri: str) -> str:
 
 
 def require_valid_path(path: str) -> None:
-    """Raise `PathError` with code `bad_path` for text that is a path on no system: empty, too long, with NUL, or not
-    encodable."""
+    """Raise `PathError` with code `bad_path` for text that can't be a path: it is empty, too long, contains NUL, or
+    can't be encoded."""
     if not path:
         raise PathError("bad_path", path, "the path is empty")
     if len(path) > MAX_PATH:
@@ -78,8 +75,8 @@ def components(path: str) -> list[str]:
 
 
 def collapse(parts: Sequence[str], relative: bool = False) -> list[str]:
-    """Return `parts` with every `..` resolved by dropping the name before it. A `..` with no name before it is kept
-    if the path is `relative`, and otherwise dropped."""
+    """Return `parts` without `..`: each is dropped together with the name before it. If the path is `relative`, a
+    `..` without a name before it is kept."""
     if ".." not in parts:
         return list(parts)
     collapsed: list[str] = []
@@ -94,19 +91,19 @@ def collapse(parts: Sequence[str], relative: bool = False) -> list[str]:
 
 
 def uri(path: str) -> str:
-    """Return the RFC 8089 URI of the absolute `path`; bytes that are not UTF-8 are percent-encoded unchanged."""
+    """Return the RFC 8089 URI of the absolute `path`. Bytes that are not UTF-8 are percent-encoded as they are."""
     if _WINDOWS:
         return windows_uri(path)
     return "file://" + quote(os.fsencode(path))
 
 
 def path_from_uri(file_uri: str) -> str:
-    """Return the absolute path of a `file:` URI, percent-decoded once. Raises `PathError` with code `bad_path`."""
+    """Return the absolute path of a `file:` URI. Raises `PathError` with code `bad_path`."""
     rest, authority = file_uri[len(_FILE_URI) :], ""
     if rest.startswith("//"):
         authority, slash, rest = rest[2:].partition("/")
         rest = slash + rest
-        # RFC 8089, section 2: it means this machine, like an empty authority.
+        # RFC 8089, section 2: localhost means this machine, like an empty authority.
         authority = "" if authority.lower() == "localhost" else authority
         if authority and not _WINDOWS:
             raise PathError(
@@ -129,17 +126,16 @@ def path_from_uri(file_uri: str) -> str:
 
 
 def fold(parts: Sequence[str]) -> list[str]:
-    """Return `parts` in the form in which they are compared: case-folded on Windows, and composed on macOS, which
-    treats both forms of an accent as the same name.
-    """
+    """Return `parts` in the form in which they are compared: in lower case on Windows, and with composed accents on
+    macOS, which treats both forms of an accent as the same name."""
     if _WINDOWS:
         return [os.path.normcase(part) for part in parts]
     return [compose(part) for part in parts] if _MACOS else list(parts)
 
 
 def differ_in_case(first: Sequence[str], other: Sequence[str]) -> bool:
-    """Return True if two lists of components are equal but for case, on a system where most but not all file systems
-    ignore case. Then only the files themselves show whether both paths lead to the same one."""
+    """Return True if two lists of components differ only in case, and this is macOS, where most but not all file
+    systems ignore case. Only the files themselves show whether both paths lead to the same one."""
     if not _MACOS or len(first) != len(other):
         return False
     return all(
@@ -157,7 +153,7 @@ def compose(name: str) -> str:
 
 
 def windows_refusal(path: str) -> str | None:
-    """Return the reason why `path` is not a plain path of a file or directory; None if it is one."""
+    """Return the reason why Windows may open something other than the file at `path`; None if it does not."""
     path = path.replace("/", "\\")
     if path.startswith(_DEVICE_PATHS):
         return "the path names a device"
@@ -201,7 +197,8 @@ def windows_uri(path: str) -> str:
 
 
 def windows_path(authority: str, path: str) -> str:
-    """Return the path of a `file:` URI with this authority, a machine name or empty, and this decoded path."""
+    """Return the Windows path of a `file:` URI. `authority` is the name of a machine or empty, and `path` is
+    decoded."""
     if authority:
         return f"//{authority}{path}"
     letter, separator, rest = path[1:2], path[2:3], path[3:]

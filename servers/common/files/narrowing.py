@@ -1,8 +1,8 @@
-"""The parts of the operator's directories that are within the client's roots.
+"""Limits access to those parts of the operator's directories that are within the client's roots.
 
-Roots narrow access and never widen it. A client's root below an operator's directory gives access to that part; a
-root that contains an operator's directory gives access to that directory; any other gives no access. Each part keeps
-the operator's permission.
+A client's roots narrow access and never widen it. A client's root below an operator's directory gives access to that
+part. A root that contains an operator's directory gives access to that directory. Any other root gives no access.
+Each part keeps the permission that the operator gave it.
 
 Parts are not kept open: each walk goes to them from the operator's directory, without following links (see `posix`).
 So a part that was moved elsewhere is no longer accessible, and nothing has to be closed.
@@ -27,12 +27,12 @@ Names = list[str]
 
 
 class NarrowedRoots(Roots):
-    """Parts of other roots. If there are none, everything is outside."""
+    """Parts of the operator's roots (`outer`). If there are none, nothing is accessible."""
 
     def __init__(self, outer: Roots, parts: Mapping[Place, Sequence[Names]]) -> None:
-        """Create roots from `parts`: the canonical place of each in its innermost root, and the ways in which the
-        client writes its path."""
-        # Unlike in `Roots`, paths are not resolved here, since a link could lead elsewhere by now.
+        """Create roots from `parts`: the canonical place of each in its innermost root, and the spellings of its path
+        by the client."""
+        # The places are canonical. Unlike `Roots`, don't resolve the paths again: a link could lead elsewhere by now.
         self._parts = list(parts)
         self.paths = tuple(Path(outer.path(part)) for part in parts)
         self.may_change = tuple(outer.may_change[part.root_index] for part in parts)
@@ -51,7 +51,7 @@ class NarrowedRoots(Roots):
         return Place(part.root_index, (*part.parts, *place.parts), place.path)
 
     def outside_error(self, path: str) -> PathError:
-        """Return the same error for everything that is not below a part."""
+        """Return the error for a path that is not below a part. It is the same for all such paths."""
         if self.paths:
             return super().outside_error(path)
         suggestion = "None of the client's roots is in a directory of this server, so no directory is allowed."
@@ -59,7 +59,7 @@ class NarrowedRoots(Roots):
 
 
 def narrow(outer: RootedFiles, uris: Iterable[str]) -> RootedFiles:
-    """Return the files below `outer` that are in one of the directories in `uris`. They need not be closed."""
+    """Return the files of `outer` that are in one of the directories `uris`. The result need not be closed."""
     parts: dict[Place, list[Names]] = {}
     for uri in islice((uri for uri in uris if uri[:5].lower() == "file:"), MAX_ROOTS):
         try:
@@ -78,7 +78,8 @@ def narrow(outer: RootedFiles, uris: Iterable[str]) -> RootedFiles:
 
 
 def _find_part(outer: RootedFiles, spelling: Names) -> Place | None:
-    """Return the place of a directory below the roots, with links followed. It need not exist yet."""
+    """Return the place of a directory, with links followed, in its innermost root; None if it is outside the roots.
+    The directory need not exist yet."""
     located = outer.roots.locate(spelling)
     if located is None:
         return None
@@ -96,7 +97,8 @@ def _find_part(outer: RootedFiles, spelling: Names) -> Place | None:
 
 
 def _roots_in(roots: Roots, directory: Names) -> Iterator[Place]:
-    """Yield the places of the roots that are in a directory, whichever spelling of their path it begins."""
+    """Yield the places of the roots that are in a directory, whichever spelling of a root's path begins with that of
+    the directory."""
     start = fold(directory)
     for index in range(len(roots.paths)):
         if any(prefix[: len(start)] == start for prefix in roots.spellings(index)):

@@ -1,19 +1,19 @@
-"""Walks to a place with descriptors, so that checking and using it are one operation.
+"""Walks to a place with descriptors, so that there is no gap between checking a name and using it.
 
 A walk holds one descriptor, that of the directory reached so far. This directory is below a root because every step
 was `openat(current, name, O_NOFOLLOW | O_DIRECTORY)` and the first one started at the root's descriptor. The kernel
 never follows a link or a `..`; the walk does:
 
-- a link is read, and its target's components take its place in the list of remaining components;
+- a link is read, and replaced by the components of its target in the list of remaining components;
 - an absolute target must begin with the components of a root, and the walk starts again at that root;
 - for `..`, which only link targets contain, the walk starts again at the root and goes to the parent of the current
-  directory; above the root `..` is resolved by dropping a name, which is exact because the root's own path is
+  directory; above the root, `..` drops a name from the path of the root, which is correct because this path is
   canonical.
 
 A program that swaps a directory for a link during the walk can make it fail or end elsewhere below the roots, but not
 outside. Each name is checked against the denylist in its actual directory, before the name is looked up, so a link
-can't lead to a denied name either. Holding one descriptor instead of one per level keeps deep trees from exhausting
-the process's descriptors. The number of steps is limited.
+can't lead to a denied name either. A walk holds only one descriptor, so that deep trees do not use up the descriptors
+of the process. The number of steps is limited.
 """
 
 import errno
@@ -35,7 +35,7 @@ MAX_LINKS = 40
 MAX_STEPS = 20_000
 """Maximum number of components that one walk passes, including walks repeated for `..`."""
 _NO_DESCRIPTOR = -1
-"""The descriptor of a root that could not be opened yet."""
+"""Replaces the descriptor of a root that could not be opened yet."""
 
 
 class DescriptorWalker:
@@ -52,7 +52,7 @@ class DescriptorWalker:
 
     @contextmanager
     def locate(self, place: Place, follow: bool = True) -> Iterator[Entry]:
-        """Yield the entry of `place`, with its directory open. `OSError`s in the block become `PathError`s."""
+        """Yield the entry of `place` in its open directory. An OSError in the block becomes a PathError."""
         with os_errors(place.path):
             walk = _Walk(self, self._roots, place)
             try:
@@ -83,14 +83,14 @@ class DescriptorWalker:
                 os.close(descriptor)
 
     def narrow(self, roots: Roots) -> "NarrowedWalker":
-        """Return a walker for `roots`, which are parts of these roots."""
+        """Return a walker for `roots`, which must be parts of this walker's roots."""
         return NarrowedWalker(self, roots)
 
     def is_reachable(self, index: int) -> bool:
-        """Return True if the path of a root leads to the directory that is open.
+        """Return True if the path of a root leads to the directory that this walker has open.
 
-        If the root was deleted and recreated, or another file system is mounted there, it is opened again first. If
-        the root was moved away, a new directory at its path is not opened. Raises OSError.
+        If the root was deleted and recreated, or another file system is mounted there, open it again first. If the
+        root was moved away, do not open a new directory at its path. Raises OSError.
         """
         status = self._roots.paths[index].stat()
         descriptor = self._descriptors[index]
@@ -104,14 +104,14 @@ class DescriptorWalker:
         return True
 
     def root_descriptor(self, index: int) -> int | None:
-        """Return the descriptor of a root, which may have been deleted since; None if it was never opened."""
+        """Return the descriptor of a root; None if it was never opened. The root may have been deleted."""
         descriptor = self._descriptors[index]
         return None if descriptor == _NO_DESCRIPTOR else descriptor
 
     def root(self, index: int) -> tuple[int, bool]:
-        """Return the descriptor of a root, and True if the caller must close it.
+        """Return the descriptor of a root, and whether the caller must close it.
 
-        A root that was deleted and recreated is opened again. Raises OSError.
+        If the root was deleted, open the directory that is now at its path. Raises OSError.
         """
         descriptor = self._descriptors[index]
         # A removed directory no longer has a name, but stays open.
@@ -127,7 +127,7 @@ class DescriptorWalker:
                 self._descriptors[index] = opened
                 return opened
             try:
-                # In place, because other threads may be using the descriptor's number.
+                # Keep the number of the descriptor, because other threads may be using it.
                 os.dup2(opened, descriptor, inheritable=False)
             finally:
                 os.close(opened)
@@ -142,7 +142,7 @@ class NarrowedWalker(DescriptorWalker):
         self._roots = roots
 
     def trail(self, place: Place) -> tuple[str, ...]:
-        """Return every path looked up on the way to `place`, and on the way to its part."""
+        """Return every path looked up on the way to the part that contains `place`, and from there to `place`."""
         state = self._outer.trail(self._roots.outer(Place(place.root_index, (), "")))
         try:
             return (*state, *super().trail(place))
@@ -151,7 +151,7 @@ class NarrowedWalker(DescriptorWalker):
             return state
 
     def is_reachable(self, index: int) -> bool:
-        """Return True if a part can be reached by its path. Raises OSError."""
+        """Return True if the path of a part leads to a directory. Raises OSError."""
         return stat.S_ISDIR(self._roots.paths[index].stat().st_mode)
 
     def root_descriptor(self, index: int) -> int | None:
@@ -159,7 +159,8 @@ class NarrowedWalker(DescriptorWalker):
         return None
 
     def root(self, index: int) -> tuple[int, bool]:
-        """Return the descriptor of a part, and True if the caller must close it: unless the part is a whole root."""
+        """Return the descriptor of a part, and whether the caller must close it. A part that is a whole root must not
+        be closed. Raises OSError."""
         part = self._roots.outer(Place(index, (), ""))
         current, must_close = self._outer.root(part.root_index)
         for name in part.parts:
@@ -177,7 +178,7 @@ class NarrowedWalker(DescriptorWalker):
 
 
 class _Walk:
-    """One walk, which owns at most one descriptor in addition to the descriptors of the roots."""
+    """One walk. It owns at most one descriptor; those of the roots belong to the walker."""
 
     def __init__(self, walker: DescriptorWalker, roots: Roots, place: Place, trail: list[str] | None = None) -> None:
         self._walker = walker
@@ -190,7 +191,7 @@ class _Walk:
         self._start(place.root_index, place.parts)
 
     def run(self, follow: bool) -> Entry:
-        """Walk to the end. With `follow`, a link at the end is followed too."""
+        """Walk to the place, and return its entry. With `follow`, a link at the end is followed too."""
         while self._remaining:
             self._steps += 1
             if self._steps > MAX_STEPS:
@@ -239,7 +240,7 @@ class _Walk:
             reason = "its parent directory does not exist"
             raise PathError("not_found", self._path, reason) from None
         except OSError as error:
-            # A link or a file. For a link with O_DIRECTORY, Linux reports ENOTDIR, and other systems ELOOP.
+            # It is a link or a file. For a link with O_DIRECTORY, Linux reports ENOTDIR, and other systems ELOOP.
             if error.errno not in (errno.ENOTDIR, errno.ELOOP):
                 raise
             self._splice(self._target(name))
@@ -287,7 +288,7 @@ class _Walk:
     def _go_up(self) -> None:
         if self._passed:
             self._passed.pop()
-            # Start again at the root, since the open directory may have been moved, and have another parent by now.
+            # Start again at the root: the open directory may have been moved, so that it has another parent now.
             self._remaining.extend(reversed(self._passed))
             parts = tuple(reversed(self._remaining))
             self.close()

@@ -1,8 +1,8 @@
 """Opens files and directories below the roots, and nothing else. A `Place` is a root and a path below it.
 
-A walker finds the entry of a place. This module opens it without following a link at its end and without blocking
-(`O_NONBLOCK`), and then checks the type of the open file, not of the name. Pipes, sockets and devices are refused
-before they are opened if possible, because merely opening them can wake a writer or start a device.
+A walker finds the entry of a place. This module opens the entry without following a link and without blocking
+(`O_NONBLOCK`), and then checks the type of the file that is open. The type is also checked before opening, because
+merely opening a pipe or a device can wake a writer or start the device.
 """
 
 import os
@@ -28,20 +28,21 @@ class RootedFiles:
         self.roots = roots
         self._walker = walker or (DescriptorWalker(roots) if RACE_FREE else PathWalker(roots))
         self.locate = self._walker.locate
-        """`with locate(place, follow=True) as entry`: the entry of the place, a name in an open directory."""
+        """`with locate(place, follow=True) as entry` yields the entry of a place, a name in an open directory."""
         self.trail = self._walker.trail
-        """`trail(place)`: every path looked up on the way, to be watched."""
+        """`trail(place)` returns every path that is looked up on the way to a place, so that changes can be
+        watched."""
         self.root_descriptor = self._walker.root_descriptor
-        """`root_descriptor(index)`: the descriptor of a root, or None on systems without directory descriptors."""
+        """`root_descriptor(index)` returns the descriptor of a root; None if the walker has none."""
         self.close = self._walker.close
 
     def narrow(self, roots: Roots) -> "RootedFiles":
-        """Return the files below `roots`, which are parts of these roots. They need not be closed."""
+        """Return the files below `roots`, which must be parts of these roots. The result need not be closed."""
         return RootedFiles(roots, self._walker.narrow(roots))
 
     def is_reachable(self, index: int) -> bool:
-        """Return True if the path of a root can be entered and leads to the open directory, which may be opened again
-        for this. Blocks."""
+        """Return True if the path of a root can be entered and leads to the directory that the walker has open. The
+        walker may open a recreated root again. Blocks."""
         try:
             return os.access(self.roots.paths[index], os.X_OK) and self._walker.is_reachable(index)
         except OSError:
@@ -49,7 +50,7 @@ class RootedFiles:
 
     @contextmanager
     def open_file(self, place: Place) -> Iterator[Handle]:
-        """Yield the regular file at `place`, open for reading."""
+        """Yield the regular file at `place`, open for reading. Raises PathError."""
         with self.locate(place) as entry:
             handle = self.open_entry(entry, place.path)
         try:
@@ -59,7 +60,7 @@ class RootedFiles:
             os.close(handle.descriptor)
 
     def open_entry(self, entry: Entry, path: str) -> Handle:
-        """Open the regular file of `entry` for reading; the caller closes it."""
+        """Open the regular file of `entry` for reading. The caller must close it. Raises PathError and OSError."""
         require_file(entry, path)
         descriptor = open_to_read(entry)
         with ExitStack() as on_failure:
@@ -72,8 +73,8 @@ class RootedFiles:
 
     @contextmanager
     def open_directory(self, place: Place, follow: bool = True) -> Iterator[int | str]:
-        """Yield the open directory at `place` as an argument for `entries.list_entries`: its descriptor, or its path
-        on systems without directory descriptors."""
+        """Yield the open directory at `place`: its descriptor, or its path on systems without directory descriptors.
+        `entries.list_entries` takes both. Raises PathError."""
         with self.locate(place, follow) as entry:
             if entry.stat is None:
                 raise missing_error(entry, place.path)
@@ -83,7 +84,7 @@ class RootedFiles:
                 yield entry.name if descriptor is None else descriptor
 
     def stat(self, place: Place, follow: bool = True) -> os.stat_result:
-        """Return the status of the entry at `place`. Raises `not_found` if it does not exist."""
+        """Return the status of the entry at `place`. Raises PathError with code `not_found` if it does not exist."""
         with self.locate(place, follow) as entry:
             if entry.stat is None:
                 raise missing_error(entry, place.path)
@@ -99,7 +100,7 @@ def missing_error(entry: Entry, path: str) -> PathError:
 
 
 def require_file(entry: Entry, path: str) -> os.stat_result:
-    """Return the status of `entry`. Raises unless it is a regular file."""
+    """Return the status of `entry`. Raises PathError unless it is a regular file."""
     if entry.stat is None:
         raise missing_error(entry, path)
     require_regular(entry.stat.st_mode, path)
@@ -107,7 +108,7 @@ def require_file(entry: Entry, path: str) -> os.stat_result:
 
 
 def require_regular(mode: int, path: str) -> None:
-    """Raise unless `mode` is the mode of a regular file."""
+    """Raise PathError unless `mode` is the mode of a regular file."""
     if stat.S_ISDIR(mode):
         raise PathError("not_a_file", path, "is a directory")
     if not stat.S_ISREG(mode):

@@ -1,16 +1,17 @@
-"""The directories that the operator allowed, and paths as places: a `Place` is a root and a path below it.
+"""Converts paths to places in the directories that the operator allows, which are called roots. A `Place` is a root
+and a path below it.
 
-Everything here is lexical. The components of a caller's path (see `names`) must begin with the components of a root,
-in the operator's spelling or in the canonical spelling. No file is accessed, so a path outside the roots gets the
-same answer whether or not it exists. Links are not followed here, but by the walkers, component by component.
+The conversion only compares text. The components of a client's path (see `names`) must begin with the components of a
+root, in the operator's spelling or in the canonical spelling. No file is accessed, so a path outside the roots gets
+the same answer whether or not it exists. Links are followed later, by the walkers, component by component.
 
-There is one exception. On macOS most file systems ignore case, but some do not. If a path would lead to a root only
-if case is ignored, the directories' identity (device and inode) decides.
+There is one exception. On macOS most file systems ignore case, but some do not. If a path leads to a root only if
+case is ignored, the identity of the directories (device and inode) decides.
 
 With one root, relative paths start at it; with several, the first component is the last name of a root.
 
-Each root has its own permission. Inside nested roots the permission of the inner one applies, even if the walk began
-at the outer one or followed a link.
+Each root has its own permission. If one root is inside another, the permission of the inner one applies in it, even
+if the walk began at the outer one or followed a link.
 """
 
 import os
@@ -25,15 +26,15 @@ from shared.text import quote_name
 
 
 class Roots:
-    """The allowed directories. `paths` contains their canonical paths; nothing outside them is reachable.
+    """The allowed directories. The attribute `paths` contains their canonical paths.
 
-    `writable` is True if files may be changed there, either one value for all roots or one for each; `may_change`
-    contains one for each. A root that does not exist may be created later. Raises `ValueError` without roots, or if a
-    root is listed with two permissions.
+    `writable` says whether files may be changed there: one value for all roots, or one for each. The attribute
+    `may_change` contains one for each. A root that does not exist may be created later. Raises `ValueError` if there
+    are no roots, or a root is listed with two permissions.
     """
 
     mark = ""
-    """Differs between these roots and each client's parts of them."""
+    """Text that identifies these roots: empty for the operator's, different for each client's parts of them."""
 
     def __init__(
         self, paths: Sequence[Path], writable: bool | Sequence[bool] = False, denylist: Denylist | None = None
@@ -51,7 +52,7 @@ class Roots:
         prefixes = [
             (fold(components(str(path))), i) for group in (self.paths, unresolved) for i, path in enumerate(group)
         ]
-        # The longest first, so that the inner one of two nested roots is used for its paths.
+        # Sort the longest first, so that a path in nested roots belongs to the inner one.
         self._prefixes = sorted(prefixes, key=lambda prefix: -len(prefix[0]))
         self.denylist = denylist or Denylist()
         self._states = [self.denylist_state_of(components(str(path))) for path in self.paths]
@@ -67,8 +68,8 @@ class Roots:
         return Place(*located, path_or_uri)
 
     def locate(self, parts: Sequence[str]) -> tuple[int, tuple[str, ...]] | None:
-        """Return the index of the root with whose components the absolute `parts` begin, and the parts after them;
-        None if they are outside the roots."""
+        """Return the index of the root that contains the absolute path `parts`, and the parts below it; None if it is
+        outside the roots."""
         names = fold(parts)
         for prefix, index in self._prefixes:
             start = names[: len(prefix)]
@@ -79,7 +80,7 @@ class Roots:
         return None
 
     def spellings(self, index: int) -> list[list[str]]:
-        """Return the components that paths into a root may begin with, case-folded."""
+        """Return all spellings of a root's path as components, in the form of `names.fold`."""
         return [prefix for prefix, owner in self._prefixes if owner == index]
 
     def outer(self, place: Place) -> Place:
@@ -87,34 +88,35 @@ class Roots:
         return place
 
     def denylist_state(self, index: int) -> DenylistState:
-        """Return the denylist's state at a root, where a walk begins."""
+        """Return the denylist's state at a root, with which a walk begins."""
         return self._states[index]
 
     def denies(self, place: Place) -> bool:
-        """Return True if a name on the way to `place` is denied. Links are followed by the walk, not here."""
+        """Return True if a name on the way to `place` is denied. Links are not followed."""
         return self.denylist.denies_path(self._states[place.root_index], place.parts)
 
     def denied_error(self, path: str) -> PathError:
-        """Return the same error for everything that is denied, whether or not it exists."""
+        """Return the error for a denied path. It is the same whether or not the file exists."""
         reason = "is denied to this server because of its name, or the name of a directory that contains it"
         return PathError("denied", path, reason, "Only the operator can allow it.")
 
     def require_allowed(self, place: Place) -> None:
-        """Raise `denied` if a name on the way to `place` is denied."""
+        """Raise PathError with code `denied` if a name on the way to `place` is denied."""
         if self.denies(place):
             raise self.denied_error(place.path)
 
     def require_writable(self, place: Place) -> None:
-        """Raise `read_only` unless files may be changed at `place`."""
+        """Raise PathError with code `read_only` unless files may be changed at `place`."""
         if all(self.may_change):
             return
-        # Checked by path, because a walk that started in an outer root may have entered an inner one.
+        # Determine the root by the path, because a walk that began in an outer root may have entered an inner one.
         owner = self.locate(components(self.path(place)))
         if owner is None or not self.may_change[owner[0]]:
             raise PathError("read_only", place.path, "is in a read-only directory")
 
     def require_movable(self, place: Place) -> None:
-        """Raise `bad_path` if `place` is a root or contains one, since permissions depend on the root's path."""
+        """Raise PathError with code `bad_path` if `place` is a root or contains one. Moving it would change which
+        permissions apply, since these depend on the paths of roots."""
         parts = fold(components(self.path(place)))
         for root in self.paths:
             root_names = fold(components(str(root)))
@@ -125,7 +127,7 @@ class Roots:
                 raise PathError("bad_path", place.path, reason)
 
     def outside_error(self, path: str) -> PathError:
-        """Return the same error for everything that is not below a root."""
+        """Return the error for a path that is not below a root. It is the same whether or not the file exists."""
         shown = ", ".join(quote_name(str(root)) for root in self.paths[:3])
         others = ", and others" if len(self.paths) > 3 else ""
         return PathError(
@@ -133,7 +135,7 @@ class Roots:
         )
 
     def path(self, place: Place) -> str:
-        """Return the absolute path of `place`, below the canonical root."""
+        """Return the absolute path of `place`, which begins with the canonical path of its root."""
         return os.path.join(self.paths[place.root_index], *place.parts)  # noqa: PTH118 (keeps surrogates, fast)
 
     def uri(self, place: Place) -> str:
@@ -141,7 +143,7 @@ class Roots:
         return uri(self.path(place))
 
     def denylist_state_of(self, root: Sequence[str]) -> DenylistState:
-        """Return the denylist's state at the absolute components `root`, which are canonical and below a root."""
+        """Return the denylist's state at a directory, given its canonical absolute path as components."""
         outer = [components(str(path)) for path in self.paths]
         return self.denylist.start([root[len(parts) :] for parts in outer if root[: len(parts)] == parts])
 
@@ -167,7 +169,7 @@ def _is_same(first: Path, other: Path) -> bool:
 
 
 def _are_same_directory(first: Sequence[str], other: Sequence[str]) -> bool:
-    """Return True if absolute components that differ in case lead to the same directory now."""
+    """Return True if two absolute paths, given as components, now lead to the same directory."""
     try:
         return os.path.samefile(os.path.join(os.sep, *first), os.path.join(os.sep, *other))  # noqa: PTH118, PTH121
     except OSError:

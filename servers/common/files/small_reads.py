@@ -1,9 +1,9 @@
-"""Small local files and directories, read at once: the only place where the event loop itself touches a file.
+"""Reads small local files and directories in the event loop itself. No other code accesses files there.
 
-Handing a small read of a local file to a thread takes longer than the read itself. The method is the simplest form of
-the walk in `posix`: each step opens one name in its parent directory without following links, and the type of the
-file is checked once it is open. In all other cases (a link, a deep path, a large, special, denied or missing file, a
-file system that is not local) the result is None, and the caller lets a walk in a thread do the work or report the
+Handing a small read of a local file to a thread takes longer than the read itself. This module does the simplest form
+of the walk in `posix`: each step opens one name in its parent directory without following links, and the type of the
+file is checked once it is open. In all other cases the result is None: for a link, a deep path, a large, special,
+denied or missing file, or a file system that is not local. The caller then lets a thread do the work or report the
 error.
 
 A disk may be slow at any time. After an access that kept the event loop waiting for the disk, accesses to that place
@@ -35,11 +35,11 @@ else:
 T = TypeVar("T")
 
 MAX_SIZE = 65_536
-"""Maximum size of a file that is read at once, in bytes."""
+"""Maximum size of a file that the event loop reads, in bytes."""
 MAX_DEPTH = 16
-"""Maximum depth of a path that is walked at once. A deeper walk takes longer than starting a thread."""
+"""Maximum depth of a path that the event loop walks. A deeper walk takes longer than starting a thread."""
 MAX_ENTRIES = 250
-"""Maximum number of entries in a directory that is read at once, which takes a millisecond."""
+"""Maximum number of entries in a directory that the event loop reads. Reading that many takes a millisecond."""
 LATE_SECONDS = 0.005
 """An access that read from the disk is late if it took longer than this many seconds."""
 PAUSE_FACTOR = 10
@@ -51,7 +51,7 @@ _MAX_SLOW = 1_000
 
 
 class SmallFiles:
-    """The small local files below the roots. Used only in the thread of the event loop."""
+    """Reads small local files below the roots. Only the thread of the event loop may use it."""
 
     def __init__(self, rooted: RootedFiles, mounts: Mounts, clock: Callable[[], float] = time.monotonic) -> None:
         self._rooted = rooted
@@ -60,7 +60,7 @@ class SmallFiles:
         self._disk_reads = _count_disk_reads()
         self._paused_until = 0.0
         self._slow_places: OrderedDict[tuple[int, tuple[str, ...]], float] = OrderedDict()
-        """The root and the names of places with late accesses, and the time from which they are tried again."""
+        """For each place with a late access, the time until which accesses to it are left to threads."""
 
     def read(self, place: Place) -> SmallFile | None:
         """Return the file at `place`, or None if it must be read in a thread."""
@@ -87,7 +87,7 @@ class SmallFiles:
 
     def run_at(self, place: Place, operation: Callable[[str, int], T | None]) -> T | None:
         """Call `operation` with the last name of `place` and the descriptor of its directory, and return the result;
-        None if the work must be done in a thread, where a root that was recreated is opened again."""
+        None if a thread must do the work. For example, only a thread opens a root again that was recreated."""
         parts = place.parts
         directory, opened = self._rooted.root_descriptor(place.root_index), -1
         if directory is None or len(parts) > MAX_DEPTH or ".." in parts:
@@ -115,8 +115,8 @@ class SmallFiles:
                 self._pause(place, duration)
 
     def _pause(self, place: Place, duration: float) -> None:
-        """Leave the next accesses to threads after one that took `duration` seconds, if it read from the disk.
-        Otherwise it was late because other processes used the processor."""
+        """Leave the next accesses to threads after one that took `duration` seconds, if it read from the disk. If it
+        did not, it was late because other processes used the processor."""
         before, self._disk_reads = self._disk_reads, _count_disk_reads()
         if self._disk_reads == before:
             return
@@ -128,19 +128,20 @@ class SmallFiles:
 
 
 class NarrowedSmallFiles(SmallFiles):
-    """The small local files below parts of the roots, read from the roots, so that no link is followed on the way."""
+    """Reads small local files below parts of the roots. Each walk begins at the root, so that no link is followed on
+    the way to the part."""
 
     def __init__(self, small: SmallFiles, roots: Roots) -> None:
         self._small = small
         self._roots = roots
 
     def run_at(self, place: Place, operation: Callable[[str, int], T | None]) -> T | None:
-        """Like `SmallFiles.run_at`."""
+        """Call `SmallFiles.run_at` for the place in the operator's roots."""
         return self._small.run_at(self._roots.outer(place), operation)
 
 
 def _read_small_file(name: str, directory: int) -> SmallFile | None:
-    # Checked before opening, because merely opening can wake a writer or start a device.
+    # Check the type before opening, because merely opening can wake the writer of a pipe, or start a device.
     if not _is_small(os.stat(name, dir_fd=directory, follow_symlinks=False)):
         return None
     descriptor = os.open(name, READ, dir_fd=directory)

@@ -1,1 +1,1 @@
-"""HTML of pages and documents: the visible part, written as Markdown or as plain text."""
+"""Reduces the HTML of pages and documents to its visible part, and writes it as Markdown or as plain text."""

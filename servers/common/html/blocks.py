@@ -1,4 +1,4 @@
-"""Blocks whose form is preserved: code and tables."""
+"""Writes code and tables, whose form is preserved."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -19,12 +19,12 @@ GUTTERS = names_in("""
     gutter linenos lineno linenodiv line-numbers-rows line-number linenumber hljs-ln-numbers ln lnt
     react-syntax-highlighter-line-number
 """)
-"""Classes of line numbers."""
+"""Classes of elements that contain line numbers."""
 LINES = names_in("line code-line token-line view-line")
 """Classes of the elements that contain one line of highlighted code."""
 _LINE_STYLE = re.compile(r"display\s*:\s*(?:block|flex|grid)", re.IGNORECASE)
 _LANGUAGE_LEVELS = 3
-"""Number of enclosing levels on which a block's language may be given."""
+"""Number of enclosing elements whose classes may name the language of a block of code."""
 _MAX_COLUMNS = 200
 """Maximum number of cells in one row."""
 _MAX_LAYOUT_CELL = 1_000
@@ -32,7 +32,7 @@ _MAX_LAYOUT_CELL = 1_000
 _MIN_ROWS, _MIN_SHARE = 3, 0.7
 """A table with long cells contains data if this many rows, and more than this share of them, have several cells."""
 _POSITIONS = {"thead": 0, "tfoot": 2}
-"""The positions of the head and the foot of a table; its other parts have position 1."""
+"""The positions in which browsers show the head and the foot of a table. Its other parts have position 1."""
 _LAYOUT_ELEMENTS = ("table", "form")
 """A table without headers that contains one of these elements is used for layout."""
 
@@ -65,7 +65,8 @@ def language(element: HtmlElement) -> str:
 
 
 def code_text(element: HtmlElement) -> str:
-    """Return the text with all spaces and line breaks, without line numbers and surrounding empty lines."""
+    """Return the text of a block of code with its spaces and line breaks, but without line numbers, without spaces at
+    the ends of lines, and without empty lines around it."""
     parts: list[str] = []
     _collect_text(element, parts)
     text = "".join(parts).replace("\r\n", "\n").replace("\u00a0", " ")
@@ -73,7 +74,7 @@ def code_text(element: HtmlElement) -> str:
 
 
 def _collect_text(element: HtmlElement, parts: list[str]) -> None:
-    """Add the pieces of an element's text, none of them empty."""
+    """Add the pieces of an element's text to `parts`, except empty ones."""
     if element.text:
         parts.append(element.text)
     for child in element:
@@ -91,7 +92,7 @@ def _collect_text(element: HtmlElement, parts: list[str]) -> None:
 
 
 def _is_line(element: HtmlElement) -> bool:
-    """Return True if an inline element is a line of code by its style or its class."""
+    """Return True if the style or the class of an inline element says that it is a line of code."""
     style = element.get("style")
     if style and _LINE_STYLE.search(style):
         return True
@@ -137,7 +138,7 @@ def _is_for_layout(cell: HtmlElement) -> bool:
 
 
 def write_rows(table: HtmlElement, write_cell: Callable[[HtmlElement], str]) -> str:
-    """Return the rows of a nested table, one line each. Two cells become a name and, after a colon, a value."""
+    """Return the rows of a nested table, one line each. The two cells of a row of two are separated by a colon."""
     lines = [list(filter(None, line)) for line in _cell_texts(table, write_cell)]
     return "\n".join((": " if len(line) == 2 else ", ").join(line) for line in lines if line)
 
@@ -174,7 +175,7 @@ def _cells(row: HtmlElement) -> list[HtmlElement]:
 
 
 def _cell_texts(table: HtmlElement, write_cell: Callable[[HtmlElement], str]) -> Iterator[list[str]]:
-    # The number of further rows that a cell from above spans, by column.
+    # For each column, the number of further rows that a cell of an earlier row spans.
     spanning: dict[int, int] = {}
     for row in _rows(table):
         line: list[str] = []

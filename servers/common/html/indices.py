@@ -1,9 +1,9 @@
-"""Exponents and subscripts in a line of text: `2^n`, `e^(-x)`, `log_2 8`, `x_i^2`.
+"""Writes exponents and subscripts in a line of text with a sign: `2^n`, `e^(-x)`, `log_2 8`, `x_i^2`.
 
 Superscripts that are parts of words get no sign: ordinals (1st, XIXe, 1er), titles (Mme), trademarks (TM), and text
-without a letter or number before it, which is small print. Nor do the numbers in chemical formulas: H2O, C6H12O6. A
-single letter counts as an element only if another element follows or its gas is diatomic, so that a P with the
-subscript 2 becomes P_2.
+without a letter or number before it, which is small print. The numbers in chemical formulas get none either: H2O,
+C6H12O6. A single letter counts as an element only if another element follows or precedes it, or its gas is listed in
+`_GASES`, so that a P with the subscript 2 becomes P_2.
 """
 
 import re
@@ -36,8 +36,8 @@ _ATOM_COUNT = re.compile(r"[1-9]\d{0,2}")
 
 
 def write_script(sign: str, words: str, before: str, after: str) -> str:
-    """Return superscript text (sign `^`) or subscript text (sign `_`) as plain text, which depends on the text before
-    and after it in its line."""
+    """Return superscript text (sign `^`) or subscript text (sign `_`) as plain text. The result depends on the text
+    `before` and `after` it in its line."""
     script_text = words.strip()
     if not script_text:
         return words

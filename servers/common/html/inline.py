@@ -1,4 +1,4 @@
-"""Text within a line, with escapes, emphasis and links.
+"""Writes text within a line, with escapes, emphasis and links.
 
 Text of a page can't become markup: characters with a meaning in Markdown are escaped in text, and encoded in URLs
 (see `urls`).
@@ -30,7 +30,8 @@ _EMPHASIS = {
 }
 _SCRIPTS = {"sup": "^", "sub": "_"}
 _MAX_DISTANCE = 40
-"""The base of an exponent or index is searched in this many characters before it, and as many pieces of the line."""
+"""The base of an exponent or an index is searched in this many characters before it, and only in the last pieces of
+the line, at most as many."""
 _CODE = frozenset(("code", "kbd", "samp", "tt"))
 _OMITTED = names_in("""
     script style template noscript head title meta link svg object embed iframe canvas map area audio video
@@ -39,7 +40,8 @@ _OMITTED = names_in("""
 
 
 def escape(text: str) -> str:
-    """Escape text so that nothing in it is markup, except at the beginning of a line. TeX stays unchanged."""
+    """Escape text so that nothing in it is markup. Markup at the beginning of a line is not escaped (see `writer`),
+    and TeX stays unchanged."""
     return split_tex(text, lambda part: _SPECIAL.sub(r"\\\g<0>", part))
 
 
@@ -49,7 +51,7 @@ def escape_label(text: str) -> str:
 
 
 def code_span(code: str) -> str:
-    """Write inline code, which is not empty."""
+    """Write inline code. `code` must not be empty."""
     longest = max((len(run) for run in re.findall("`+", code)), default=0)
     fence = "`" * (longest + 1)
     padding = " " if code[0] == "`" or code[-1] == "`" else ""
@@ -57,7 +59,8 @@ def code_span(code: str) -> str:
 
 
 class Inline:
-    """Writes the content of a line as Markdown or, if `plain`, without any markup."""
+    """Writes the content of a line as Markdown or, if `plain`, without any markup. `base` is the base URL of links,
+    and `page` the URL of the page itself."""
 
     def __init__(self, base: str, page: str, *, plain: bool) -> None:
         self.base = base
@@ -108,7 +111,7 @@ class Inline:
         return "".join(parts)
 
     def add(self, child: HtmlElement, line: list[str]) -> None:
-        """Add an element and its tail text to a line."""
+        """Append an element and its tail text to the pieces of a line."""
         tail = self.text(child.tail)
         if child.tag not in _SCRIPTS:
             line += self.element(child), tail
@@ -159,7 +162,7 @@ class Inline:
 
 
 def _emphasize(contents: str, sign: str) -> str:
-    """Add emphasis that begins and ends at a word, and does not extend beyond a line."""
+    """Put emphasis around text, but not around the spaces at its ends. Text of several lines gets none."""
     text = contents.strip()
     if not text or "\n" in text or text.startswith(sign[0]) or text.endswith(sign[0]):
         return contents

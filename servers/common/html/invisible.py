@@ -1,7 +1,8 @@
-"""Invisible characters: zero-width characters, tags, and those that change the text direction or control a terminal.
+"""Removes invisible characters: zero-width characters, tags, and those that change the text direction or control a
+terminal.
 
-Characters that text needs stay: joiners between letters of joining scripts and within emoji, and the variation
-selector for colored emoji. Soft hyphens are removed, but not counted.
+Characters that text needs stay: joiners between letters of joining scripts and within emoji, and variation selectors.
+Soft hyphens are removed, but not counted.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""The tree of a page, and small functions on it that all parts use.
+"""Parses a page into a tree, and provides small functions on trees.
 
 libxml2 parses any text as HTML, up to 2,048 levels. Recursive functions in Python would exhaust the stack sooner, so
-deep pages are flattened.
+deep trees are flattened.
 """
 
 import re
@@ -15,16 +15,16 @@ from lxml.etree import SubElement
 from lxml.html import HtmlElement, HTMLParser, document_fromstring, fragment_fromstring
 
 _MAX_DEPTH = 100
-"""Maximum depth of elements; deeper ones are flattened into the last level."""
+"""Maximum depth of elements. The tags of deeper ones are removed, so that their content is in the last level."""
 _MAX_ELEMENTS = 200_000
-"""Maximum number of elements; the rest is left out."""
+"""Maximum number of elements. The rest is left out."""
 _SPACE = re.compile(r"[\s\u00a0]+")
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff\U000f0000-\U0010ffff]")
-"""Characters that libxml2 rejects, and the two private-use planes, which have no meaning outside their page."""
+"""Characters that libxml2 rejects, and those of the two private-use planes, which mean nothing outside the page."""
 _END_TAGS = re.compile(r"</(?:body|html)(?:[\s/][^<>]*)?>", re.IGNORECASE)
-"""The end tags after which libxml2 drops all content. Browsers add it to the body."""
-# Comments are matched to skip the headings inside them. A comment without an end extends to the end of the text, so
-# that matching takes linear time.
+"""End tags after which libxml2 drops all content. They are removed, since browsers add the content to the body."""
+# This also matches comments, to skip the headings in them. A comment without an end extends to the end of the text,
+# so that matching takes linear time.
 _HEADING = re.compile(r"<(?:(/?)(h[1-6])(?=[\s/>])|!--(?:-?>|.*?--!?>|.*))", re.IGNORECASE | re.DOTALL)
 _REFERENCE = re.compile(r"&#(?:[xX]0*([0-9a-fA-F]{1,8})(?![0-9a-fA-F])|0*([0-9]{1,10})(?![0-9]));?")
 
@@ -33,7 +33,7 @@ _IN_HEAD = frozenset(("base", "link", "meta", "noscript", "script", "style", "te
 
 
 def names_in(text: str) -> frozenset[str]:
-    """Return the names in text, separated by white space, which is the most readable notation for a large set."""
+    """Return the names in a text, which are separated by white space. This is a readable notation for a large set."""
     return frozenset(text.split())
 
 
@@ -49,15 +49,18 @@ BLOCKS = names_in("""
 
 
 def parse(text: str) -> tuple[HtmlElement, bool]:
-    """Parse any text into a tree with an `html` root and a `body`. Return the tree, and True if it is complete.
+    """Parse any text into a tree with an `html` root element and a `body`. Return the tree, and whether it is
+    complete.
 
-    Comments, processing instructions and everything beyond the maximum number of elements or levels are left out.
+    Comments and processing instructions are left out. Everything after the maximum number of elements, or below the
+    maximum number of levels of libxml2, is left out too; the tree is then not complete.
     """
-    # The encoding is given, so that a declaration in the text has no effect.
+    # Give the encoding, so that a declaration in the text has no effect.
     parser = HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, collect_ids=False, huge_tree=True)
     # lxml.html has classes for forms, inputs and so on, which it looks up in Python each time an element is accessed.
     parser.set_element_class_lookup(_ONE_CLASS)
-    # Characters that libxml2 rejects are removed. It accepts references to them, but then lxml can't return the text.
+    # Remove the characters that libxml2 rejects, and references to them: it accepts these, but lxml can't return the
+    # text.
     readable = _REFERENCE.sub(
         _resolve_reference, _NOT_XML.sub("", _END_TAGS.sub("", _end_headings(text.replace("\f", " "))))
     )
@@ -67,7 +70,7 @@ def parse(text: str) -> tuple[HtmlElement, bool]:
         return document_fromstring("<html><body></body></html>"), True
     is_not_too_deep = not any("depth" in entry.message for entry in parser.error_log.filter_from_fatals())
     if root.find("body") is None:
-        # For a page without a body, links to its frames.
+        # The page has frames instead of a body: make a body with links to them.
         body = fragment_fromstring("", create_parent="body")
         for frame in root.iter("frame"):
             link = SubElement(SubElement(body, "p"), "a", href=frame.get("src") or "")
@@ -78,8 +81,8 @@ def parse(text: str) -> tuple[HtmlElement, bool]:
         others = {name: value for name, value in element.items() if "{" not in name}
         element.attrib.clear()
         element.attrib.update(others)
-    # libxml2 does not know the elements of HTML 5, and leaves them in the head. Everything from the first element on
-    # that can't be in a head is moved to the body.
+    # libxml2 does not know the elements of HTML 5, and leaves them in the head. Find the first element that can't be
+    # in a head, and move it and everything after it to the body.
     head, body = root.find("head"), root.find("body")
     children = [] if head is None else list(head)
     first = next((index for index, child in enumerate(children) if child.tag not in _IN_HEAD), len(children))
@@ -89,8 +92,8 @@ def parse(text: str) -> tuple[HtmlElement, bool]:
 
 
 def _end_headings(text: str) -> str:
-    """Replace the end tag of each heading with that of its own level. As in browsers, the end tag of any level ends a
-    heading, except in a comment."""
+    """Replace the end tag of each heading by one of the heading's level, because in browsers, an end tag of any level
+    ends a heading. Comments are skipped."""
     name = ""
 
     def replace_end(tag: re.Match[str]) -> str:
@@ -107,7 +110,7 @@ def _end_headings(text: str) -> str:
 
 
 def flatten(root: HtmlElement) -> None:
-    """Flatten the elements below the hundredth level."""
+    """Remove the tags of all elements below the level `_MAX_DEPTH`, but not their content."""
     depth = 0
     deep = False
     for event, element in etree.iterwalk(root, events=("start", "end")):
@@ -120,7 +123,7 @@ def flatten(root: HtmlElement) -> None:
 
 
 def drop(element: HtmlElement) -> None:
-    """Remove an element. The text after it stays, separated from the text before it."""
+    """Remove an element. The text after it stays, and is separated from the text before it by a space."""
     parent, tail = element.getparent(), element.tail
     if parent is None:
         return
@@ -133,7 +136,7 @@ def drop(element: HtmlElement) -> None:
 
 
 def outermost(root: HtmlElement, is_chosen: Callable[[HtmlElement], bool]) -> list[HtmlElement]:
-    """Return the `is_chosen` elements, except those inside another chosen element."""
+    """Return the elements for which `is_chosen` returns True, except those inside another chosen element."""
     elements: list[HtmlElement] = []
     walk = etree.iterwalk(root, events=("start",))
     for _, element in walk:
@@ -144,7 +147,7 @@ def outermost(root: HtmlElement, is_chosen: Callable[[HtmlElement], bool]) -> li
 
 
 def squeeze(text: str | None) -> str:
-    """Return text on one line, with single spaces."""
+    """Return text on one line, with each run of white space replaced by one space, and none at the ends."""
     return _SPACE.sub(" ", text or "").strip()
 
 
@@ -175,7 +178,7 @@ def is_alone(element: HtmlElement) -> bool:
 
 
 def _resolve_reference(reference: re.Match[str]) -> str:
-    """Return a numeric character reference unchanged or, if lxml rejects its character, the text that a browser
+    """Return a numeric character reference unchanged; or if lxml can't return its character, the text that a browser
     displays for it."""
     number = int(reference[1], 16) if reference[1] else int(reference[2])
     if number <= sys.maxunicode and not _NOT_XML.match(chr(number)):

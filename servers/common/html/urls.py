@@ -1,4 +1,4 @@
-"""The targets of a page's links and pictures.
+"""Resolves the URLs of a page's links and pictures.
 
 Characters with a meaning in Markdown are encoded. Only http, https, mailto and tel URLs are linked.
 """
@@ -19,7 +19,7 @@ _UNSAFE_IN_URLS = re.compile(r"[()<>\[\]\\`\"|*\s]")
 
 
 def base_url(root: HtmlElement, url: str) -> str:
-    """Return the base URL for links in the page at `url` (WHATWG HTML, section 4.2.3)."""
+    """Return the URL to which links in the page at `url` are relative (WHATWG HTML, section 4.2.3)."""
     declared = next((element.get("href") for element in root.iter("base") if element.get("href")), None)
     return absolute_url(url, strip_invisible(declared or "")[0]) or url
 
@@ -41,8 +41,8 @@ def absolute_url(base: str, link: str | None) -> str:
 
 
 def picture_url(base: str, image: HtmlElement) -> str:
-    """Return the URL of a picture: from `src`, from the attributes from which scripts load it, or from its `picture`
-    element."""
+    """Return the URL of a picture: from `src`, from an attribute for a script that loads it, or from its `picture`
+    element; "" if there is none."""
     sources = [image.get(name) for name in ("src", "data-src", "data-original", "data-lazy-src")]
     parent = image.getparent()
     elements = [image, *(parent.iter("source") if parent is not None and parent.tag == "picture" else ())]

@@ -1,4 +1,4 @@
-"""The visible part of a tree, with corrected markup and without hidden elements."""
+"""Reduces a tree to its visible part, and corrects its markup."""
 
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ class VisibleResult(NamedTuple):
     characters: int
     """Number of invisible characters that were removed."""
     is_late: bool
-    """True if text that only a script would show was made visible."""
+    """True if text was made visible that only a script would show."""
 
 
 def keep_visible(root: HtmlElement) -> VisibleResult:

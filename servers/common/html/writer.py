@@ -1,7 +1,8 @@
 """Converts a tree to Markdown or to plain text, block by block.
 
 Blocks are strings of one or more lines. An element that contains blocks, such as a quote or a list item, puts its
-prefix before each of their lines. A tree is at most a hundred levels deep, so functions may be recursive.
+prefix before each of their lines. A tree is at most a hundred levels deep (see `tree`), so functions may be
+recursive.
 """
 
 import re
@@ -28,7 +29,8 @@ _OMITTED = ("select", "datalist", "optgroup", "option", "video", "audio", "head"
 
 
 def write(element: HtmlElement, base: str, page: str, *, plain: bool = False) -> str:
-    """Write an element as Markdown or, if `plain`, as text. `base` is the base URL of links."""
+    """Write an element as Markdown or, if `plain`, as text. `base` is the base URL of links, and `page` the URL of
+    the page: links to places in the page itself become text."""
     separate_labels(element)
     return "\n\n".join(_Writer(element, Inline(base, page, plain=plain)).top_blocks(element))
 
@@ -54,7 +56,7 @@ class _Writer:
         }
 
     def top_blocks(self, element: HtmlElement) -> list[str]:
-        """Return the blocks of an element, itself included."""
+        """Return the blocks that an element is or contains."""
         if element.tag in BLOCKS or element in self.block_parents:
             return self._block(element)
         blocks: list[str] = []
@@ -92,7 +94,7 @@ class _Writer:
         if tag in self.writers:
             return self.writers[tag](element)
         if tag == "a":
-            # A link that contains blocks, such as a card, is moved to the heading or the first text in it.
+            # If a link contains blocks, as a card does, only its heading or its first text becomes the link.
             href = element.get("href")
             heading = next(element.iter(*HEADINGS), element) if href else element
             inner = (
@@ -128,7 +130,7 @@ class _Writer:
         return [_prefix_lines("\n\n".join(blocks), ": ", "  ")] if blocks else []
 
     def _figure(self, element: HtmlElement) -> list[str]:
-        """Return the picture of a figure with its caption, if it contains nothing else; otherwise all its blocks."""
+        """Return the picture and the caption of a figure, if it contains nothing else; otherwise all its blocks."""
         pictures = [picture for picture in element.iter("img") if not picture.get(EMBEDDED)]
         captions = list(element.iter("figcaption"))
         words = sum(length(caption) for caption in captions)
@@ -252,7 +254,7 @@ def _find_block_parents(root: HtmlElement) -> set[HtmlElement]:
 
 
 def _escape_beginnings(paragraph: str) -> str:
-    """Escape the beginnings of a paragraph's lines that would begin a block."""
+    """Escape the beginning of each line of a paragraph that would begin a block."""
     return "  \n".join(
         _BLOCK_BEGINNING.sub(lambda match: f"{match[1]}\\" if match[1] else f"\\{match[0]}", line)
         for line in paragraph.split("\n")

@@ -1,1 +1,1 @@
-"""The parts that the SQL servers share: everything except the database engines."""
+"""The parts that the SQLite and PostgreSQL servers share: everything that does not depend on the database engine."""

@@ -1,7 +1,7 @@
-"""Canned queries, read from the files of the operator's directory.
+"""Reads canned queries from the files in the operator's directory.
 
-A file has front matter in YAML between two lines of `---`, then the SQL. Files are read again when they change. While
-a file contains a mistake, its last valid query stays in use.
+A file has front matter in YAML between two lines of `---`, and then the SQL. Files are read again when they change.
+While a file contains a mistake, its last valid query stays in use.
 """
 
 import logging
@@ -32,11 +32,11 @@ _FILE_FORM = re.compile(r"---[ \t]*\r?\n(.*?)^---[ \t]*\r?\n(.*)", re.DOTALL | r
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _PARAMETER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _ADDED_PARAMETERS = frozenset({"max_rows", "cursor"})
-"""Parameters that every reading query has in addition to its own."""
+"""Parameters that every query which only reads has in addition to its own."""
 _KEY_TYPES = {"name": str, "description": str, "parameters": dict, "writable": bool, "database": str}
 _PARAMETER_KEY_TYPES = {"type": str, "description": str, "default": object, "optional": bool}
 TYPES: dict[str, type] = {"integer": int, "number": float, "string": str, "boolean": bool, "blob": str}
-"""The parameter types and their Python types; a blob is base64."""
+"""The Python type of each type of a parameter. A blob is passed as base64."""
 
 
 class QueryParameter(NamedTuple):
@@ -44,7 +44,7 @@ class QueryParameter(NamedTuple):
 
     name: str
     type: str
-    """integer, number, string, boolean, or blob, which is base64."""
+    """One of `TYPES`."""
     description: str | None
     optional: bool
     default: Any
@@ -119,7 +119,7 @@ def _parse_parameter(name: Any, properties: Any) -> QueryParameter:
     type_name, default = properties.get("type"), properties.get("default")
     if type_name not in TYPES:
         raise ValueError(f"{subject} has no type (types: {', '.join(TYPES)})")
-    # In Python, unlike elsewhere, a bool is an int.
+    # In Python a bool is an int, but not in JSON.
     has_type = isinstance(default, (int, float) if type_name == "number" else TYPES[type_name])
     has_type &= isinstance(default, bool) == (type_name == "boolean")
     if default is not None and not has_type:
@@ -137,9 +137,9 @@ class _File(NamedTuple):
 
 
 class QueryFiles:
-    """The canned queries of a directory. Calls of `read` must not overlap.
+    """Reads the canned queries of a directory. Calls of `read` must not overlap.
 
-    `check` raises ValueError or SqlError for queries that can't be served.
+    `check` must raise ValueError or SqlError for a query that can't be offered.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class QueryFiles:
             del self._files[name]
         for name, signature in sorted(signatures.items()):
             previous = self._files.get(name)
-            # A file with a mistake is read again each time: the mistake may be a missing table, which exists by now.
+            # Read a file with a mistake each time: the mistake may be a missing table that has been created since.
             if previous is None or previous.signature != signature or previous.mistake is not None:
                 self._files[name] = await self._read_file(name, signature, previous)
         return [file.last_valid for _, file in sorted(self._files.items()) if file.last_valid is not None]

@@ -1,4 +1,4 @@
-"""The engine interface: one database, independent of its engine, and the databases by name.
+"""The interface `Database`, which each engine implements, and a collection of databases by name.
 
 Each engine has its own SQL, and its own names for types and for kinds of tables. Limits, result formats and texts,
 tool names and the rules for confirmation are the same for all engines.
@@ -22,7 +22,8 @@ from servers.common.sql.write.results import FormattedResult, ResponseLimits, St
 
 
 class Database(Protocol):
-    """One database. Methods that wait raise SqlError, and stop the database's work if the caller is cancelled."""
+    """One database. Its async methods raise SqlError. If the caller is cancelled, they stop the work in the
+    database."""
 
     @property
     def name(self) -> str:
@@ -43,12 +44,12 @@ class Database(Protocol):
     def bind(self, parameters: Parameters) -> Parameters:
         """Convert a client's parameters to the form that the database accepts.
 
-        Clients send plain JSON values, or objects with a type, as in results. Raises SqlError with code
+        Clients send plain JSON values, or objects with a type like those in results. Raises SqlError with code
         `bad_parameters`.
         """
 
     async def check(self) -> None:
-        """Check that the database responds. It counts as responding if all connections are in use."""
+        """Check that the database responds. If all connections are in use, assume that it does."""
 
     def read_at_once(self, query: Query, limits: AnswerLimits) -> QueryRows | None:
         """Return all rows of `query` if that is so quick that no other call has to wait, or None. Never raises."""
@@ -62,7 +63,7 @@ class Database(Protocol):
         """Return the plan of a reading statement, in at most `limit` bytes."""
 
     async def explain_change(self, query: Query, limit: int) -> Plan:
-        """Return the plan of a statement that changes the database. For one caller at a time."""
+        """Return the plan of a statement that changes the database. Only one call at a time may do this."""
 
     async def list_tables(self, page: TablePage) -> TableList:
         """List the tables and views, except internal ones, sorted by name."""
@@ -80,10 +81,11 @@ class Database(Protocol):
         """Return the first rows of a table, ordered by its key if it has one."""
 
     async def read_row(self, table: str, key: str, limits: AnswerLimits) -> TableRows:
-        """Return the row with that key, as `uris.join_key` writes it. Raises SqlError with code `not_found`."""
+        """Return the row with this key, which is written as by `uris.join_key`. Raises SqlError, with code
+        `not_found` if there is no such row."""
 
     async def find_keys(self, table: str, typed: str) -> list[str]:
-        """Return keys of rows that begin with `typed`, as `uris.join_key` writes them."""
+        """Return keys of rows that begin with `typed`, written as by `uris.join_key`."""
 
     async def export(self, query: Query, request: ExportRequest, job: Job | None) -> tuple[int, int]:
         """Write all rows of a query to a file, and return the number of rows and bytes."""
@@ -102,17 +104,22 @@ class Database(Protocol):
     ) -> FormattedResult | Figures:
         """Run the statements in one transaction and commit it.
 
-        If the user must be asked first, change nothing and return the figures for this confirmation. With
-        `only_tables`, the statements may only create tables. For one caller at a time.
+        If the user must confirm the changes first, change nothing and return the figures to show. If `only_tables`,
+        the statements may only create tables. Only one call at a time may do this.
         """
 
     async def dry_run(
         self, statements: Sequence[Statement], limits: ResponseLimits, job: Job | None
     ) -> FormattedResult:
-        """Run the statements in one transaction, record the changes, and roll it back. For one caller at a time."""
+        """Run the statements in one transaction, return what they changed, and roll it back. Only one call at a time
+        may do this."""
 
     async def import_csv(self, request: Import, consent: Consent, job: Job | None) -> ImportResult | Figures:
-        """Insert the rows of a CSV file into a table, all or none. For one caller at a time."""
+        """Insert all rows of a file into a table in one transaction.
+
+        If the user must confirm the changes first, change nothing and return the figures to show. Only one call at a
+        time may do this.
+        """
 
 
 class Named(Protocol):
@@ -127,7 +134,7 @@ D_co = TypeVar("D_co", bound=Named, covariant=True)
 
 
 class Databases(Generic[D_co]):
-    """The databases by name."""
+    """The databases of a server, by name."""
 
     def __init__(self, databases: Iterable[D_co]) -> None:
         self._by_name = {database.name: database for database in databases}

@@ -1,7 +1,7 @@
-"""How one kind of database differs in texts for clients: its name, its terms, and its parameter syntax.
+"""Describes how database engines differ in texts for clients: their names, terms, and syntax of parameters.
 
-The tools, the resources and the prompt are declared once, in `features`. Where engines use different terms, a
-docstring contains a placeholder in braces, which `words` replaces.
+The tools, the resources and the prompt are declared once, in `features`, for all engines. Where engines use different
+terms, a docstring contains a placeholder in braces. `Dialect.words` has the text that replaces it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,32 +14,32 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Dialect(NamedTuple):
-    """One kind of database."""
+    """What differs in texts for clients of one database engine."""
 
     uris: Uris
-    """The URIs of its resources. Their scheme is also the server's name."""
+    """The URIs of the server's resources. Their scheme is also the name of the server."""
     title: str
-    """The display name."""
+    """The name of the engine as it is displayed, such as SQLite."""
     find_parameters: FindParameters
     split_statements: Callable[[str], Sequence[str]]
-    """Splits a script into statements like the database. Raises SqlError."""
+    """Splits a script into statements as the database does. Raises SqlError."""
     parameters: str
     """The description of the argument `parameters`."""
     read_only: str
-    """The reason why nothing can be changed, if no database is writable."""
+    """The reason why tools that change databases are not offered if no database is writable."""
     words: Mapping[str, str]
     """The texts for the placeholders in docstrings of `features`, by name."""
     reads_at_once: bool = False
-    """True if `Database.read_at_once` may return rows; otherwise it is not called before a call is scheduled."""
+    """True if `Database.read_at_once` may return rows, so that it is worth calling before a call is scheduled."""
 
     @property
     def name(self) -> str:
-        """The name of the server, which is also the logger of its log messages."""
+        """The name of the server. It is also the logger name in messages that clients get."""
         return self.uris.scheme
 
     @property
     def query(self) -> str:
-        """The description of the argument `query`."""
+        """The description of the tool argument `query`."""
         return f"one statement in {self.title}'s SQL"
 
     @property
@@ -53,6 +53,6 @@ class Dialect(NamedTuple):
         return f"ui://{self.name}/schema"
 
     def fill_words(self, function: F) -> F:
-        """Replace the placeholders in the docstring of `function`, which is its description for clients."""
+        """Replace the placeholders in the docstring of a tool's `function`, which clients get as its description."""
         function.__doc__ = (function.__doc__ or "").format_map(self.words)
         return function

@@ -1,8 +1,8 @@
-"""Errors of a database, as one exception with a stable code.
+"""The exception for all errors of databases.
 
-`SqlError` is the only exception that an engine raises on purpose; each engine converts its library's errors in one
-place. Messages from a database, names in it and errors raised by triggers are untrusted data. Like values, they are
-put between marks (see `texts`), each on one line.
+`SqlError` is the only exception that an engine raises on purpose. Each engine converts the errors of its library in
+one place. Messages from a database, names in it, and errors that triggers raise are untrusted data. Like values, they
+are put between marks (see `texts`), each on one line.
 """
 
 from collections.abc import Sequence
@@ -12,11 +12,11 @@ from shared.coded_errors import CodedError
 from shared.text import escape
 
 PARAMETER_AS_NAME = "A parameter is a value, never the name of a table or column: write the name in the statement."
-"""The suggestion of an error for a parameter in the position of a name."""
+"""The suggestion of the error if a statement has a parameter instead of a name."""
 
 
 class SqlError(CodedError):
-    """The refusal or failure of a request. The `quoted` lines are untrusted data."""
+    """Raised if a request is refused or fails. The lines in `quoted` are untrusted data."""
 
     def __init__(self, code: str, reason: str, suggestion: str = "", quoted: Sequence[str] = ()) -> None:
         super().__init__(code, reason, suggestion)
@@ -33,5 +33,5 @@ class SqlError(CodedError):
         return f"{': '.join((self.reason, *self.quoted))}. {self.suggestion}".removesuffix(". ")
 
     def add_place(self, location: str) -> "SqlError":
-        """Return the error, whose reason begins with `location`, such as a statement or row, unless that is empty."""
+        """Return the error with `location`, such as a statement or row, before its reason, unless that is empty."""
         return SqlError(self.code, f"{location}: {self.reason}", self.suggestion, self.quoted) if location else self

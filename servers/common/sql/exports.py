@@ -1,8 +1,8 @@
-"""Exports: complete query results as files in a directory of this process, which is removed when the process ends.
+"""Keeps exports: complete query results as files. They are in a directory that is removed when the server ends.
 
-Each export belongs to the client that made it, its owner. An owner has at most `_MAX_EXPORTS` exports; a further one
-replaces the oldest. All owners together have at most `_MAX_TOTAL`; beyond that, the oldest export of the owner with
-the most exports is removed.
+Each export belongs to the client that made it, its owner. An owner can have at most `_MAX_EXPORTS` exports; a further
+one replaces the oldest. All owners together can have at most `_MAX_TOTAL`; a further one replaces the oldest export
+of the owner with the most exports.
 """
 
 from collections import Counter
@@ -36,13 +36,13 @@ class Export(NamedTuple):
     owner: str | None
     mime_type: str
     rows: int
-    """Number of rows."""
+    """Number of rows in the file."""
     bytes: int
-    """Size of the file."""
+    """Size of the file in bytes."""
 
 
 class Exports:
-    """The current exports. Use as a context manager, which removes them."""
+    """Makes and keeps exports. It is a context manager, which removes them at the end."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -62,7 +62,8 @@ class Exports:
     ) -> Export:
         """Write all rows of the `query` to a file that belongs to `owner`.
 
-        Raises SqlError: `too_large` if the file exceeds the operator's limit, `no_space`, and the errors of queries.
+        Raises SqlError, with code `too_large` if the file exceeds the operator's limit, `no_space` if the disk is
+        full.
         """
         if self._directory is None:
             self._directory = Path(self._cleanup.enter_context(temporary_directory("exports")))
@@ -84,9 +85,9 @@ class Exports:
         return export
 
     def get(self, name: str, owner: str | None) -> Export:
-        """Return the export of `owner` with that name.
+        """Return the export with this name, which must belong to `owner`.
 
-        Raises SqlError with code `not_found`, or `elsewhere` if another process made it.
+        Raises SqlError with code `not_found`, or `elsewhere` if another process made the export.
         """
         export = self._exports.get(name)
         if export is None or export.owner != owner:

@@ -1,8 +1,8 @@
-"""Names of objects that a process keeps for later calls: the rows after a cursor, or the file of an export.
+"""Creates names for objects that a process keeps for later calls: the rows after a cursor, or the file of an export.
 
-These objects can't leave their process. If a server has several replicas, a later call may reach another one, which
-has to distinguish another replica's name from one that never existed. So each name begins with a mark of the process
-that created it.
+These objects can't leave their process. If a server has several replicas, a later call may reach another replica. It
+has to tell the name of an object at another replica from a name that never existed. So each name begins with a mark
+of the process that created it.
 """
 
 import os
@@ -12,7 +12,8 @@ from base64 import urlsafe_b64encode
 from servers.common.sql.errors import SqlError
 
 _MARK_BYTES, _SECRET_BYTES = 3, 9
-"""Number of random bytes, which become four base64 characters for the mark and twelve that can't be guessed."""
+"""Numbers of random bytes: for the mark, which has four base64 characters, and for the twelve that can't be
+guessed."""
 _NAME = re.compile(r"[\w-]{16}", re.ASCII)
 
 
@@ -37,5 +38,5 @@ class ProcessNames:
 
 
 def _random_text(size: int) -> str:
-    # Like `secrets.token_urlsafe`, whose module would load OpenSSL.
+    # This does the same as `secrets.token_urlsafe`, but importing `secrets` would load OpenSSL.
     return urlsafe_b64encode(os.urandom(size)).decode()

@@ -1,6 +1,6 @@
-"""Insights that clients store while the server runs, in memos.
+"""Keeps insights, which clients store while the server runs, in memos.
 
-Each principal has its own memo; unauthenticated clients share one.
+Each principal has its own memo. Unauthenticated clients share one.
 """
 
 from collections import OrderedDict, deque
@@ -11,7 +11,7 @@ from .errors import SqlError
 _MAX_INSIGHTS, _MAX_BYTES = 1_000, 200_000
 """Maximum number of insights in one memo, and their maximum total size in bytes."""
 _MAX_MEMOS = 100
-"""Maximum number of memos; beyond that, the least recently used one is removed."""
+"""Maximum number of memos. A further one replaces the least recently used one."""
 
 
 class Insights:

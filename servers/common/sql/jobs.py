@@ -1,4 +1,4 @@
-"""Work in a database that may take long: its time limit and its progress."""
+"""Limits the time of work in a database, and reports its progress."""
 
 import time
 from abc import ABC, abstractmethod
@@ -13,15 +13,15 @@ class JobProgress(NamedTuple):
     """The progress of a job, as in a progress notification."""
 
     done: int
-    """An amount of work, such as bytes or rows."""
+    """How much work is done, for example in bytes or rows."""
     total: int | None
     """The final value of `done`; None if it is unknown."""
     message: str
 
 
 class Job:
-    """A call that may be given more time than a statement, and whose progress is reported. One thread sets the
-    progress while others read it."""
+    """The time limit and the progress of a call, which may take longer than a statement. One thread sets the progress
+    while others read it."""
 
     def __init__(self, timeout: float) -> None:
         self.timeout = timeout
@@ -40,15 +40,15 @@ class Progress(Protocol):
 
 
 class WorkDeadline(ABC):
-    """The deadline of a piece of work, which may consist of several statements: after `timeout` seconds, or after the
-    timeout of its `job`, if it has one."""
+    """The deadline of a piece of work, which may consist of several statements. The time is that of its `job` if it
+    has one, or else `timeout` seconds."""
 
     def __init__(self, timeout: float, job: Job | None = None) -> None:
         self.timeout = timeout if job is None else job.timeout
         self._end = time.monotonic() + self.timeout
         self._job = job
         self.is_committing = False
-        """True while it is unknown whether the changes will be committed."""
+        """True while the changes are being committed, so that after a timeout it is unknown whether they were."""
         self.position = ""
         """The current statement or row, for the text of an error; empty if there is only one statement."""
 
@@ -63,8 +63,7 @@ class WorkDeadline(ABC):
 
     @contextmanager
     def mark_committing(self) -> Iterator[None]:
-        """Mark the block as one in which the changes are committed, so that after a timeout it is unknown whether
-        they were. Raises like `check` before the block."""
+        """Set `is_committing` during the block. Before it, raise SqlError if it is time to stop."""
         self.check()
         self.is_committing = True
         try:

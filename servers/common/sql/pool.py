@@ -1,6 +1,6 @@
-"""A pool of connections to one database, each of which is lent to one call at a time.
+"""The base class of pools, which lend each connection to a database to one call at a time.
 
-This module limits the number of connections and the wait for one. Each engine opens and checks its own connections.
+It limits the number of connections and the wait for one. The subclass of each engine opens and checks connections.
 """
 
 from abc import ABC, abstractmethod
@@ -16,14 +16,14 @@ C = TypeVar("C")
 
 
 class Pool(ABC, Generic[C]):
-    """A pool of at most `size` connections. A caller waits at most `max_wait` seconds for one."""
+    """A pool of at most `size` connections. A caller waits for a free connection for `max_wait` seconds at most."""
 
     def __init__(self, size: int, max_wait: float) -> None:
         self.size = size
         self._max_wait = max_wait
         self._slots = anyio.Semaphore(size)
         self.on_exhausted: Callable[[], Awaitable[None]] | None = None
-        """Called if all connections are lent, to free one that only holds the remaining rows of a cursor."""
+        """Called if no connection is free. It may free one that is only kept for the remaining rows of a cursor."""
 
     @property
     def is_free(self) -> bool:
@@ -32,7 +32,7 @@ class Pool(ABC, Generic[C]):
 
     @asynccontextmanager
     async def lend(self) -> AsyncIterator[C]:
-        """Lend a connection for the block. Raises SqlError with code `busy` if none is returned in time."""
+        """Lend a connection for the block. Raises SqlError, with code `busy` if none becomes free in time."""
         connection = await self.take()
         try:
             yield connection
@@ -41,8 +41,8 @@ class Pool(ABC, Generic[C]):
 
     @abstractmethod
     async def take(self) -> C:
-        """Take a connection, which `give` returns. An engine awaits `_wait` first. Raises SqlError with code `busy`
-        if none becomes free in time."""
+        """Take a connection from the pool. The caller must return it with `give`. Implementations must first await
+        `_wait`. Raises SqlError, with code `busy` if no connection becomes free in time."""
 
     @abstractmethod
     def give(self, connection: C) -> None:

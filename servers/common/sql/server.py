@@ -1,4 +1,4 @@
-"""The server of an SQL database: its declaration, and its state while it runs."""
+"""Declares the server of an SQL database, and opens its state."""
 
 import logging
 from collections.abc import AsyncIterator, Sequence
@@ -31,7 +31,7 @@ _PAGES = Path(__file__).parent / "apps"
 def make_server(
     dialect: Dialect, settings: type[SqlSettings], include: Sequence[Features[SqlServerState]]
 ) -> Server[SqlServerState]:
-    """Create the server for one kind of database, without the function that opens it.
+    """Create the server for one database engine. The caller must add its lifespan.
 
     Clients see its tools in the order of `include`.
     """
@@ -73,7 +73,7 @@ async def find_problem(run: Run[SqlServerState]) -> str | None:
         try:
             await database.check()
         except SqlError as error:
-            # A database that another process has locked is not broken, and will respond later.
+            # A database that another process has locked is not broken: it will respond later.
             if error.code != "busy":
                 return f"the database {database.name!r} does not answer: {error.code}"
     return None
@@ -83,8 +83,8 @@ async def find_problem(run: Run[SqlServerState]) -> str | None:
 async def serve(
     opening: Opening, dialect: Dialect, databases: Databases[Database], watch: DatabaseWatch[Any], group: TaskGroup
 ) -> AsyncIterator[SqlServerState]:
-    """Yield the state of a run with these databases, and report the changes that `watch` detects. At the end, cancel
-    all tasks of the `group`."""
+    """Yield the state of a server with these databases, connect `watch` to the server, and offer canned queries. At
+    the end, cancel all tasks of the `group`."""
     settings: SqlSettings = opening.settings
     if settings.files and not RACE_FREE:
         logging.getLogger(f"servers.{dialect.name}").warning(CHECKED_TWICE)

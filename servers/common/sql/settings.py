@@ -1,8 +1,8 @@
 """Settings that all SQL servers share.
 
 The help lists the options in the order in which pydantic collects them: those of the last base class of a model come
-first. So the shared options are in two models, and a server can put its own options between them. An option that is
-declared again with another description keeps its position.
+first. The shared options are in two models, so that a server can put its own options between them. If a subclass
+declares an option again with another description, the option keeps its position.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -16,7 +16,7 @@ from shared.program.settings.options import expand_home, option
 
 
 class Narrowing(BaseModel, defer_build=True):
-    """The databases and the directory to which the operator limits a principal."""
+    """What the operator allows one principal: some of the databases, and a directory of files."""
 
     databases: list[str] = Field([], description="names of the databases that the principal may use")
     files: Path | None = Field(None, description="directory to import from, within the directory of the server")
@@ -53,7 +53,7 @@ class Source(Protocol):
 
     @property
     def writable(self) -> bool:
-        """True if it may be changed."""
+        """True if the database may be changed."""
 
 
 class StatementLimits(BaseModel):
@@ -72,7 +72,7 @@ class StatementLimits(BaseModel):
 
 
 class SqlSettings(StatementLimits):
-    """The options for confirmation by the user, files and concurrency, and the databases, which can be limited to
+    """The options for confirmation by the user, files and concurrency. The configured databases can be limited to
     some of them."""
 
     narrowing: ClassVar[type[BaseModel]] = Narrowing
@@ -96,7 +96,8 @@ class SqlSettings(StatementLimits):
 
     @property
     def sources(self) -> Sequence[Source]:
-        """The databases with their access modes; only those in `_names` if it is set."""
+        """The databases that the server opens, with their access modes. Subclasses must leave out those that are not
+        in `_names`, unless it is None."""
         raise NotImplementedError
 
     @model_validator(mode="after")
@@ -110,7 +111,8 @@ class SqlSettings(StatementLimits):
         return self
 
     def narrow(self, narrowing: Narrowing) -> Self:
-        """Return these settings for a principal that may only use the databases and the directory of `narrowing`.
+        """Return a copy of these settings for one principal, limited to the databases and the directory of
+        `narrowing`.
 
         Raises ValueError for a name or directory that the server does not have.
         """
@@ -122,7 +124,7 @@ class SqlSettings(StatementLimits):
     def limit_to(self, names: Iterable[str]) -> None:
         """Limit the databases to those with these names."""
         self._names = frozenset(names)
-        self.__dict__.pop("sources", None)  # which engines cache
+        self.__dict__.pop("sources", None)  # subclasses cache it
 
     @property
     def rows_without_consent(self) -> int | None:

@@ -1,7 +1,8 @@
-"""The URIs of the resources: `sqlite:///{db}/schema`, `/{db}/{table}`, `/{db}/{table}/{+key}`, or in other schemes.
+"""Parses and writes the URIs of resources: `sqlite:///{db}/schema`, `/{db}/{table}` and `/{db}/{table}/{+key}`.
 
-A name may contain any character, so it is percent-encoded as one segment. A table called `schema` is written
-`%73chema`. A key is that of a row; its values are percent-encoded one by one and separated by commas.
+Other engines have other schemes. A name may contain any character, so it is percent-encoded as one segment. A table
+called `schema` is written `%73chema`. A key identifies a row. Its values are percent-encoded, and separated by
+commas.
 """
 
 import re
@@ -10,11 +11,11 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 MAX_COMPLETED_VALUE_LENGTH = 200
-"""Maximum number of characters of each value in a key that is suggested as completion."""
+"""Maximum number of characters of each value in a key that is suggested as a completion."""
 MAX_COMPLETED_KEYS = 100
-"""Maximum number of keys that are suggested as completion."""
+"""Maximum number of keys that are suggested as completions."""
 COMPLETION_SECONDS = 1.0
-"""Time limit in seconds for finding these keys."""
+"""Maximum number of seconds for finding these keys."""
 INSIGHTS_URI = "memo://insights"
 """The URI of the findings that clients have added with the tool `append_insight`."""
 
@@ -26,13 +27,13 @@ class Target(NamedTuple):
 
     database: str
     table: str | None = None
-    """None for the whole schema."""
+    """The name of a table; None for the whole schema."""
     key: str | None = None
-    """One row of the table, as `join_key` writes it; None for all."""
+    """The key of one row of the table, as `join_key` writes it; None for all rows."""
 
 
 class Uris:
-    """The URIs of one scheme."""
+    """Parses and writes the URIs with one scheme."""
 
     def __init__(self, scheme: str) -> None:
         self.scheme = scheme
@@ -40,7 +41,7 @@ class Uris:
         self._pattern = re.compile(rf"{self._prefix}([^/?#]+)/([^/?#]+)(?:/(.+))?", re.DOTALL)
 
     def parse(self, uri: str) -> Target | None:
-        """Return the target of `uri`, which may not exist; None if it is not the URI of a schema, table or row."""
+        """Return the target of `uri`, which need not exist; None for any other form of URI."""
         match = self._pattern.fullmatch(uri)
         if match is None:
             return None
@@ -60,7 +61,7 @@ class Uris:
         return self._prefix + "/".join(segments)
 
     def format_database(self, name: str) -> str:
-        """Return the URI of a database as a whole, which can be watched."""
+        """Return the URI of a whole database. It is no resource, but clients can subscribe to it."""
         return f"{self._prefix}{quote(name, safe='')}"
 
 

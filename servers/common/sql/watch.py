@@ -2,8 +2,8 @@
 
 This module defines the subscription keys, under which changes are reported, and the pace of reports. Each engine
 decides how to check a database and what counts as a change. The first change after a quiet time is reported at once.
-Changes that follow closely are reported together: when nothing more has changed for a moment, or after one second at
-the latest. A notice is a notification that a database may have changed, by the operating system or by the database.
+Changes soon after it are reported together: when nothing has changed for a moment, or after one second at the latest.
+A notice says that a database may have changed. It comes from the operating system or from the database.
 """
 
 import time
@@ -23,11 +23,12 @@ from .uris import Target, Uris
 LISTING = "listing"
 """The key under which changes of the list of tables are reported."""
 CHECK_SECONDS = 1.0
-"""Seconds until a database is checked without a notice."""
+"""Seconds after which a database is checked even if there was no notice."""
 _QUIET_SECONDS, _MAX_WAIT_SECONDS = 0.1, 1.0
-"""Seconds without a further change after which changes are reported, and the maximum wait for that."""
+"""Changes are reported when nothing has changed for the first number of seconds, or at the latest after the second
+number."""
 _RECHECK_SECONDS = 5.0
-"""Seconds between checks that the watch exists and still watches the directories at these paths."""
+"""Seconds between checks whether the watch still exists and watches the directories that are now at the paths."""
 
 OnNotice = Callable[[Collection[str] | None], None]
 """Receives the changed paths; None if any path may have changed."""
@@ -44,8 +45,8 @@ class WatchedDatabase:
         self.scope = anyio.CancelScope()
         """Ends the watch of this database."""
         self.keys: dict[str, str | None] = {}
-        """The table of each subscription key, in the form in which the engine compares names; None for a key of the
-        whole database."""
+        """For each subscription key, the name of its table, in the form in which the engine compares names; None if
+        the key is for the whole database."""
         self._report = report
         self._noticed = anyio.Event()
 
@@ -73,7 +74,7 @@ class WatchedDatabase:
 
     def _report_all(self, keys: Collection[str]) -> None:
         for key in keys:
-            # The last subscription with this key may have ended in the meantime.
+            # The last subscription with this key may have ended during the check.
             if key in self.keys:
                 self._report(key)
 
@@ -82,8 +83,8 @@ W = TypeVar("W", bound=WatchedDatabase)
 
 
 class DatabaseWatch(ABC, Generic[W]):
-    """Calls `target_changed(key)` when the target of a subscription key has changed, and `list_changed()` when the
-    set of tables has changed. The callbacks must not block."""
+    """Watches the databases of a server that have subscribers. It calls `target_changed(key)` when the target of a
+    subscription key has changed, and `list_changed()` when the set of tables has changed. These must not block."""
 
     def __init__(
         self,
@@ -98,10 +99,10 @@ class DatabaseWatch(ABC, Generic[W]):
         self._list_changed = list_changed
         self._watched: dict[str, W] = {}
         self.on_polling: Callable[[bool], None] = ignore
-        """Called when polling may have begun or ended, with True if databases are polled every second because there
-        are no notices. It must not block."""
+        """Called when polling may have begun or ended, with True if changes are only found by checks every second,
+        because there are no notices. It must not block."""
         self.on_own_write: Callable[[str], None] = ignore
-        """Called with the subscription key of a database after this server itself has changed the database. It must
+        """Called with the subscription key of a database after this program itself has changed the database. It must
         not block."""
 
     @property
@@ -115,7 +116,7 @@ class DatabaseWatch(ABC, Generic[W]):
         The target is a database, its schema, or a table, which need not exist yet. For the URI of a row, changes to
         its table are reported. Raises SqlError with code `not_found` or `bad_database`.
         """
-        # The URI of a database is that of its schema without the last segment, and `parse` knows only the latter.
+        # `parse` does not know the URI of a whole database, so make it that of the schema.
         schema = self._uris.parse(f"{uri}/schema")
         if schema is not None and schema.table is None:
             return await self._begin(schema.database, self._uris.format_database(schema.database), None)
@@ -131,7 +132,7 @@ class DatabaseWatch(ABC, Generic[W]):
             await self._begin(name, LISTING, None)
 
     def end(self, key: str) -> None:
-        """Stop reporting changes under `key`. A database without subscription keys is no longer watched."""
+        """Stop reporting changes under `key`. Stop watching databases that have no subscription keys anymore."""
         for name, watched in [*self._watched.items()]:
             watched.keys.pop(key, None)
             if not watched.keys:
@@ -173,9 +174,10 @@ class DatabaseWatch(ABC, Generic[W]):
 async def watch_events(
     notices: Notices, directories: Collection[str], on_notice: OnNotice, on_watch: Callable[[Notices], None] = ignore
 ) -> None:
-    """Call `on_notice` until cancelled, the first time when the watch has begun; then close `notices`.
+    """Watch the directories until cancelled, and then close `notices`.
 
-    `on_watch` is called with `notices` after each attempt to begin a watch.
+    Call `on_notice` for each notice, and with None when a new watch has begun. Call `on_watch` with `notices` after
+    each check of the watch.
     """
     limiter = anyio.CapacityLimiter(1)
     try:

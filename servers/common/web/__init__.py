@@ -1,1 +1,1 @@
-"""Shared parts of the servers' web pages: modules, styles, and the assembly of one page from them."""
+"""The modules and styles that web pages of the servers share, and the code that assembles a page from them."""

@@ -1,13 +1,13 @@
-"""Joins ES modules into one: each module once, after the modules it imports, in its own function.
+"""Joins ES modules into one. Each becomes a function, which comes after those of the modules that it imports.
 
 This is a minimal bundler: the output is the source without import lines, the word `export`, comments and indentation.
-Modules must follow a few rules, and errors give the place of a violation:
+Modules must follow a few rules. An error names the place that violates one:
 
 - Imports are single lines at the top: `import { a, b } from "./other.js";`, or `import "./other.js";` for a module
   that only defines an element.
-- A declaration that begins at the start of a line is a top-level one, and declares one name.
+- A declaration without indentation is a top-level one, and declares one name.
 - Only functions, classes and constants are exported, where they are declared. Their names are unique among all joined
-  modules; other names may occur in several modules.
+  modules. Other names may occur in several modules.
 - No dynamic import, no top-level await, no `import.meta`, and no text that contains `</script`, `<script` or `<!--`.
 """
 
@@ -28,7 +28,7 @@ _FORBIDDEN = {
 
 
 class PageError(ValueError):
-    """Raised for a page or module that breaks a rule; the message gives the rule and the place."""
+    """Raised for a page or module that breaks a rule. The message names the rule and the place."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def read_modules(path: Path) -> list[Module]:
 
 
 def join_modules(modules: list[Module]) -> str:
-    """Return the text of one module in which each of the `modules` is a function that returns its exports."""
+    """Return the text of one module, in which each of the `modules` is a function that returns its exports."""
     functions: list[str] = []
     for module in modules:
         text, names = without_comments(module.body), ", ".join(sorted(module.exports))
@@ -138,6 +138,6 @@ def without_comments(text: str) -> str:
         if not in_template and (not stripped or stripped.startswith("//")):
             continue
         lines.append(stripped)
-        # A single backtick in a string is taken for the start of a template, so some comments are kept.
+        # A single backtick in a string counts as the start of a template, so comments after it may remain.
         in_template ^= line.count("`") % 2 == 1
     return "\n".join(lines)

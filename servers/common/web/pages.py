@@ -1,8 +1,8 @@
-"""Assembles one HTML response from a page, its style sheets and its modules, with the digests for its content
-security policy.
+"""Assembles one HTML file from a page, its style sheets and its modules, with the digests for its content security
+policy.
 
-A page in a single response is fastest and safest: it loads nothing else, so its policy allows nothing else. Besides,
-a host that shows an app gives it no origin from which it could load a second file.
+A single file is fastest and safest: the page loads nothing else, so its policy need not allow anything else. Besides,
+a host that shows an app page gives it no origin from which it could load a second file.
 """
 
 import base64
@@ -29,8 +29,7 @@ _FORBIDDEN = {
 
 @dataclass(frozen=True)
 class Page:
-    """An assembled page: its text, and the digests of its scripts and styles in the notation of a content security
-    policy."""
+    """An assembled page: its HTML, and the digests of its scripts and styles as in a content security policy."""
 
     html: str
     scripts: tuple[str, ...]
@@ -44,7 +43,7 @@ class Page:
     def policy(self, *, connect: str = "'none'", images: str = "data:") -> str:
         """Return the strictest content security policy under which the page works.
 
-        It may load from `connect`, and show `images`: lists of sources in the notation of a content security policy.
+        The page may connect to the sources `connect`, and show images from the sources `images`.
         """
         rules = {
             "default-src": "'none'",
@@ -64,11 +63,11 @@ class Page:
 
 @functools.cache
 def assemble(path: Path) -> Page:
-    """Assemble the page at `path`, an HTML file; it is read once. Raises PageError if a file breaks a rule.
+    """Assemble the page whose HTML file is at `path`. The result is cached. Raises PageError if a file breaks a rule.
 
-    Styles and modules are referenced exactly as `<link rel="stylesheet" href="x.css">` and one `<script type="module"
-    src="x.js"></script>`; `modules.py` contains the rules for modules. A module's own style sheet has the same name
-    and folder, and is added automatically.
+    A page must reference style sheets exactly as `<link rel="stylesheet" href="x.css">`, and at most one module as
+    `<script type="module" src="x.js"></script>`. `modules.py` contains the rules for modules. If there is a style
+    sheet with the name of a module in its folder, it is added automatically.
     """
     html = _read(path)
     for fault, pattern in _FORBIDDEN.items():
@@ -91,7 +90,7 @@ def assemble(path: Path) -> Page:
     theme = "\n".join(texts[sheet] for sheet in sheets if sheet not in linked[1:])
     styles = [theme, *(texts[sheet] for sheet in linked[1:])] if linked else []
     scripts = [join_modules(modules)] if modules else []
-    # The replacements are functions, since `sub` would interpret backslashes in a replacement string.
+    # Replace by functions, since `sub` would interpret backslashes in a replacement string.
     style_texts = iter(styles)
     html = _STYLE.sub(lambda _: f"<style>{next(style_texts)}</style>", html)
     html = _SCRIPT.sub(lambda _: f'<script type="module">{scripts[0]}</script>', html)

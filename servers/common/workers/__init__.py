@@ -1,1 +1,1 @@
-"""Worker processes of a server, for work that is untrusted or can't be interrupted."""
+"""Runs work that is untrusted or can't be interrupted in worker processes."""

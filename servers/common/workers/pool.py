@@ -1,5 +1,7 @@
-"""Worker processes of the server. They are started on demand, answer one request at a time, and are killed after a
-failure, a timeout or too many requests. Their number is limited, and callers are served in order of arrival.
+"""Runs requests in worker processes. Each process answers one request at a time.
+
+A process is started when it is needed, and killed after a failure, a timeout or too many requests. The number of
+processes is limited. Callers are served in order of arrival.
 """
 
 import json
@@ -16,8 +18,8 @@ from servers.common.workers.process import kill_worker, start_worker
 from shared.coded_errors import CodedError
 
 START_TIMEOUT = 60
-"""Maximum number of seconds for a worker to start and load its libraries. It is not part of a request's timeout,
-since a slow disk says nothing about a file."""
+"""Maximum number of seconds for a worker to start and load its libraries. This time is not part of a request's
+timeout, because a slow disk is not the fault of the file that is read."""
 _CHUNK_BYTES = 262_144
 """Number of bytes written to the process at a time."""
 _CRASHES = (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, OSError, RecursionError, ValueError)
@@ -41,11 +43,11 @@ class Limits(NamedTuple):
 
 
 class Program(NamedTuple):
-    """The program of a worker: the `main` of a module, which calls `serving.serve`."""
+    """The program of a worker: a module with a function `main` that calls `serving.serve`."""
 
     module: str
     subject: str
-    """The noun for the files that it reads, such as "page", for texts of errors."""
+    """The noun for a file that the worker reads, such as "page", for texts of errors."""
 
 
 class WorkerError(CodedError):
@@ -56,7 +58,8 @@ class WorkerError(CodedError):
 
 
 class Worker:
-    """A worker with at most one process, which is started at the first request, and replaced once it has ended."""
+    """A worker with at most one process. The first request starts it, and a request after its end starts another
+    one."""
 
     def __init__(self, program: Program, limits: Limits) -> None:
         self._program = program
@@ -67,7 +70,7 @@ class Worker:
 
     @property
     def pid(self) -> int | None:
-        """The process ID, None while no process runs."""
+        """The process ID; None if no process is running."""
         return self._process.pid if self._process else None
 
     async def prepare(self, kind: str) -> None:
@@ -147,7 +150,7 @@ class Worker:
 
 
 class Pool:
-    """A pool of at most `size` workers. Only as many of them have a process as were needed at the same time."""
+    """A pool of `size` workers. Only as many of them have a process as were needed at the same time."""
 
     def __init__(self, program: Program, size: int, limits: Limits) -> None:
         self._slots = anyio.Semaphore(size)
@@ -167,7 +170,7 @@ class Pool:
     async def ask(self, kind: str, head: Head, body: bytes) -> tuple[Head, bytes]:
         """Return the answer of a worker. Raises WorkerError."""
         async with self._slots:
-            # The worker that was used last, since it probably has a process.
+            # Use the worker that was used last, since it probably has a process.
             worker = self._idle.pop()
             try:
                 return await worker.ask(kind, head, body)

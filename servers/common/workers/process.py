@@ -1,5 +1,5 @@
-"""Starts and kills a process for work that is untrusted or can't be interrupted. The caller exchanges messages with
-the process and decides when it ends.
+"""Starts and kills processes for work that is untrusted or can't be interrupted. The caller exchanges messages with
+the process, and decides when it ends.
 """
 
 import os
@@ -15,14 +15,14 @@ _ENVIRONMENT = {"PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROO
 
 
 async def start_worker(program: str, *arguments: str) -> Process:
-    """Start a process of this Python that runs the source code `program`, with pipes to its input and from its
-    output. Its command line has the `arguments`, and then the search path of modules. Raises OSError."""
-    # -P and -s: neither the current directory nor the user's packages precede the bundle's modules.
+    """Start a process of this Python that runs the source code `program`, with pipes for its input and output. Its
+    command line consists of the `arguments` and the search path of modules. Raises OSError."""
+    # With -P and -s, modules in the current directory or in the user's packages can't replace those of the bundle.
     command = [sys.executable, "-P", "-s", "-W", "ignore", "-c", program, *arguments, *filter(None, sys.path)]
     environment = {name: value for name, value in os.environ.items() if name.upper() in _ENVIRONMENT}
-    # If the call were cancelled while the process starts, the process would never be ended.
+    # If the call were cancelled while the process starts, nobody would end the process.
     with anyio.CancelScope(shield=True):
-        # Ctrl+C does not reach a process in a session of its own; the server ends it.
+        # The process gets a session of its own, so that Ctrl+C does not reach it. The server ends it.
         process: Process = await anyio.open_process(
             command, stderr=subprocess.DEVNULL, env=environment, start_new_session=True
         )
@@ -36,7 +36,7 @@ async def kill_worker(process: Process) -> None:
             with suppress(ProcessLookupError):
                 process.kill()
         assert process.stdout is not None
-        # asyncio waits for the end of a process until its output ends, and reads output only while it is consumed.
+        # For asyncio, a process has only ended when its output has ended, and it only reads output that is consumed.
         with suppress(anyio.BrokenResourceError):
             async for _ in process.stdout:
                 pass

@@ -1,9 +1,8 @@
-"""The code that runs in a worker process: it reads requests from standard input, one after another, and writes the
-answers to standard output.
+"""Serves requests in a worker process: it reads them from standard input, one after another, and writes the answers
+to standard output.
 
-It imports the reader for a kind of file at the first file of that kind, keeps only the file that it is reading, and
-ends when the server does. If a file causes an error, uses up memory or crashes the worker, only the request for that
-file fails.
+A worker imports the reader for a kind of file at the first request for that kind, and ends when the server does. If a
+file causes an error, uses up memory or crashes the worker, only the request for that file fails.
 """
 
 import gc
@@ -28,9 +27,9 @@ MAX_GROWTH = 48 * MEBIBYTE
 """A worker whose memory has grown by more is replaced, since Python does not return all memory to the system."""
 
 FileReader = Callable[[Head, bytes], tuple[Head, bytes]]
-"""Takes the head of a request and a file, and returns the head and the body of the answer.
+"""Takes the head of a request and the bytes of a file, and returns the head and the body of the answer.
 
-Raises CodedError, or any exception if the file is damaged.
+It may raise CodedError, or any exception if the file is damaged.
 """
 
 
@@ -47,7 +46,8 @@ class _Worker:
         try:
             read = self._load(head["kind"])
             if head.keys() == {"kind"}:
-                # The memory of the libraries for this kind of file does not count for its files.
+                # This request only loads the libraries. Measure and limit memory from here on, since that of the
+                # libraries does not count for files.
                 gc.collect()
                 gc.freeze()
                 _limit_memory(self._mebibytes)
@@ -77,12 +77,12 @@ class _Worker:
 
 
 def serve(load: Callable[[str], FileReader], subject: str, timeout: float, mebibytes: int, requests: int) -> None:
-    """Answer up to `requests` requests. Each may take `timeout`, and `mebibytes` of memory.
+    """Answer up to `requests` requests. Each may take `timeout` seconds, and `mebibytes` of memory.
 
-    `load` imports and returns the reader for a kind of file; `subject` is the noun for a file of this kind.
+    `load` imports and returns the reader for a kind of file. `subject` is the noun for a file, for texts of errors.
     """
     source, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    # Otherwise output of a library would get between the frames.
+    # Replace the standard streams, so that output of a library does not get between the frames.
     null_device = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1):
         os.dup2(null_device, stream)
@@ -90,7 +90,7 @@ def serve(load: Callable[[str], FileReader], subject: str, timeout: float, mebib
     warnings.simplefilter("ignore")
     # Libraries import OpenSSL for connections, which a worker never makes. It would take a tenth of the memory.
     sys.meta_path.insert(0, LazyFinder(WITH_OPENSSL))
-    # No core dump, since it would leave a copy of a file on disk.
+    # Forbid core dumps, since they would leave a copy of a file on disk.
     _set_limit("RLIMIT_CORE", 0)
     _limit_memory(mebibytes)
     worker = _Worker(load, subject, mebibytes, requests)

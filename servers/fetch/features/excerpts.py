@@ -38,7 +38,7 @@ async def fetch_excerpts(ctx: Ctx, request: PageRequest, selection: Selection) -
     """
     if selection.start_index or (selection.find is not None and selection.since is not None):
         raise FetchError("bad_argument", "find, since and start_index can't be combined", "Pass only one of them.")
-    # The stored snapshot is read first, since the fetch below replaces it, here and at the other replicas.
+    # Read the stored snapshot first, since the fetch below replaces it, here and at the other replicas.
     before = None if selection.since is None else await find_stored_snapshot(ctx, request)
     snapshot = await fetch_snapshot(ctx, request, refresh=selection.refresh)
     if selection.since is None:
@@ -76,7 +76,7 @@ async def _show_changes(ctx: Ctx, snapshot: Snapshot, old: str, selection: Selec
     from ..pages.changes import find_changes
 
     too_much = f"too much has changed since version {selection.since} for a comparison: this is the page as it is now"
-    # The size is computed with the longest of the possible notes.
+    # Compute the size with the longest of the possible notes.
     size = room_for_text(ctx, _make_frame(snapshot, [too_much]))
     excerpts = await _find_fitting(partial(find_changes, old, snapshot.page.text), selection.characters, size)
     if excerpts is None:
@@ -90,8 +90,8 @@ async def _show_changes(ctx: Ctx, snapshot: Snapshot, old: str, selection: Selec
 
 
 async def _find_fitting(find: Callable[[int], T], characters: int, size: int) -> T:
-    """Return the excerpts that `find` returns for a number of characters, limited to that number and to `size` bytes
-    of JSON."""
+    """Return the excerpts that `find` returns for `characters`, or for the largest number of characters whose
+    excerpts fit `size` bytes of JSON."""
     while True:
         excerpts = await to_thread.run_sync(find, characters)
         if excerpts is None or (needed_bytes := len(to_json(excerpts.text))) <= size:
@@ -100,7 +100,7 @@ async def _find_fitting(find: Callable[[int], T], characters: int, size: int) ->
 
 
 def _make_frame(snapshot: Snapshot, notes: Sequence[str]) -> str:
-    """Return a result without excerpts."""
+    """Return the text of a result without its excerpts, to measure its size."""
     return text_of(_remove_headings(snapshot), Piece("", 0, len(snapshot.page.text)), tuple(notes), snapshot.version)
 
 
@@ -116,5 +116,5 @@ def _make_result(
 
 
 def _remove_headings(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot without the headings of the omitted text, which a result with excerpts does not list."""
+    """Return the snapshot without the headings of the omitted text: a result with excerpts does not list them."""
     return snapshot._replace(page=snapshot.page._replace(omitted_headings=()))

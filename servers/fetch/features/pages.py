@@ -1,4 +1,4 @@
-"""Pages as resources under their own URLs, with a list of the last ones fetched, and as a prompt."""
+"""Pages as resources under their own URLs, the list of the pages fetched last, and a prompt with a page."""
 
 from itertools import islice
 from typing import Annotated
@@ -100,7 +100,7 @@ async def unsubscribe(run: Run[State], key: str) -> None:
 
 
 async def _fetch_or_refuse(ctx: Ctx, url: str) -> Snapshot:
-    """Return the current page. Raises InvalidParams, as resources and prompts do."""
+    """Return the current page. Raises InvalidParams instead of FetchError: so resources and prompts report errors."""
     try:
         return await fetch_snapshot(ctx, PageRequest(url))
     except FetchError as error:

@@ -1,4 +1,4 @@
-"""Reports for users in addition to results, as log messages for clients that have set a log level. They contain only
+"""Messages to users in addition to results, as log messages for clients that have set a log level. They contain only
 the host of a URL, since the rest may be secret.
 """
 

@@ -1,4 +1,4 @@
-"""The space in a result for the text of pages."""
+"""Computes the space in a result for the text of a page."""
 
 from pydantic_core import to_json
 
@@ -11,7 +11,7 @@ _NUMBER_BYTES = 40
 
 
 def room_for_text(ctx: Ctx, frame: str) -> int:
-    """Return the number of bytes of JSON that the text of a page may take: what the client's host shows of a result,
-    less the size of `frame` (the result without the text), but at least half of what the host shows."""
+    """Return the number of bytes of JSON that the text of a page may take: the part of a result that the client's
+    host shows, less the size of `frame` (the result without the text), but at least half of that part."""
     page = ctx.budget.page_bytes - len(to_json(frame)) - _NUMBER_BYTES
     return max(min(page, ctx.budget.result_bytes - OVERHEAD_BYTES), ctx.budget.page_bytes // 2)

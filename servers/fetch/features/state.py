@@ -1,7 +1,7 @@
 """The state of the server. The components that fetch pages are opened when the first page is requested.
 
 Hosts start every server and wait for it, but most conversations need no page, and the modules that fetch and read
-pages take longer to import than all others in this server.
+pages take longer to import than all other modules of this server.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -54,7 +54,7 @@ class LazyFetcher:
                 open_fetcher = await to_thread.run_sync(_import_fetcher)
                 opened = open_fetcher(self._settings, self._endpoints, self._blobs)
                 self._fetcher = await self._stack.enter_async_context(opened)
-                # The reader is loaded in its own process while the first page is fetched.
+                # The process of the reader starts while the first page is fetched.
                 self._tasks.start_soon(self._fetcher.reader.warm)
             return self._fetcher
 
@@ -86,12 +86,12 @@ async def open_state(
     settings: Settings, endpoints: Endpoints, blobs: Blobs | None, report_change: Callable[[str], None]
 ) -> AsyncIterator[State]:
     """Open the state for the duration of the block. `endpoints` returns this server's own endpoints. `blobs` is the
-    data that its replicas share, if any. `report_change` is called with the URL of each watched page that has
-    changed.
+    store of data that the replicas share, if any. `report_change` is called with the URL of each watched page that
+    has changed.
     """
     async with AsyncExitStack() as stack, anyio.create_task_group() as tasks:
         fetcher = LazyFetcher(settings, endpoints, blobs, tasks, stack)
-        # A client leaves a slot for others at each site, and therefore overall.
+        # At each site, one client leaves a slot for other clients, and therefore also overall.
         turns = Turns(settings.max_concurrent, settings.max_per_host - 1)
         shared: SharedSnapshots | None = None
         if blobs is not None:

@@ -27,7 +27,7 @@ features = Features[State]()
 _FRAME_BYTES = 1_000
 """Size in bytes of a result without the text and metadata of its pages."""
 _LAST_SECONDS = 3.0
-"""Seconds of a call's time limit reserved for sending the pages fetched so far."""
+"""The last seconds of a call's time limit, reserved for sending the pages fetched so far."""
 _FETCHED_AGAIN = "this was fetched again, so it may not continue where the last piece ended"
 
 UrlArgument = Annotated[str, Field(description="http or https", max_length=8_000)]

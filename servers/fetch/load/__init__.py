@@ -1,1 +1,1 @@
-"""Loads pages, from the URL to the bytes: redirects, limits, robots.txt, and the cache."""
+"""Loads pages, from the URL to the bytes. Follows redirects, enforces limits, and obeys robots.txt and the cache."""

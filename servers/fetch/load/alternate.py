@@ -1,4 +1,4 @@
-"""The Markdown version that a page links to, in its `Link` header (RFC 8288) or in its head."""
+"""Finds the Markdown version that a page links to in its `Link` header (RFC 8288) or in its head."""
 
 import re
 from html.parser import HTMLParser
@@ -9,7 +9,7 @@ from servers.fetch.network.urls import host_of, parse_url, port_of
 from servers.fetch.read.page import LoadedPage
 
 _SEARCHED_BYTES = 65_536
-"""Number of bytes of a page that are searched for such links."""
+"""Number of bytes of a page that are searched for links to a Markdown version."""
 _MARKDOWN_TYPE = "text/markdown"
 _LINK = re.compile(r"""<([^<>]*)>((?:\s*;\s*[\w!#$&+.^`|~*-]+\s*=\s*(?:"[^"]*"|[^\s",;]*))*)""")
 _PARAMETER = re.compile(r""";\s*([\w!#$&+.^`|~*-]+)\s*=\s*(?:"([^"]*)"|([^\s",;]*))""")

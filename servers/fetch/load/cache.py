@@ -2,8 +2,8 @@
 
 hishel is not used, although its rules work without its transports. It computes the age of a response from its date
 alone, ignoring `Age` and the time of the request. It stores responses only in SQLite or Redis, for which it imports
-msgpack and sqlite3, and has no limit in bytes. With GET as the only method and no responses stored for other users,
-the rest of the RFC is shorter than an adapter would be.
+msgpack and sqlite3, and has no limit in bytes. Since GET is the only method here, and no responses are stored for
+other users, the remaining rules take fewer lines than an adapter would.
 
 A response without a lifetime is always revalidated. It is never assumed to be fresh, though the RFC allows it.
 """
@@ -19,7 +19,7 @@ STORABLE = frozenset({200, 203, 301, 302, 303, 307, 308})
 OVERHEAD_BYTES = 1_000
 """Approximate size in bytes of a response without its body and headers."""
 BODY_HEADERS = frozenset(["content-encoding", "content-length", "content-range", "content-type", "transfer-encoding"])
-"""Headers that a 304 response does not update, since they describe a body that it does not have."""
+"""Headers that a 304 response does not update, since they describe a body, and a 304 has none."""
 
 DIRECTIVE = re.compile(r"""([\w!#$%&'*+.^`|~-]+)(?:=(?:"([^"]*)"|([^\s,;"]*)))?""", re.ASCII)
 
@@ -35,14 +35,14 @@ class StoredAnswer(NamedTuple):
     varying: tuple[tuple[str, str | None], ...]
     """The request headers that the response depends on, as they were sent."""
     confirmed_at: float
-    """The time at which the site sent or confirmed it, in seconds since 1970."""
+    """The time at which the site sent or confirmed the response, in seconds since 1970."""
     initial_age: float
     """Its age at that time, in seconds."""
     is_cut: bool = False
     """True if the end of the body is missing, so that the response must not be stored."""
 
     def is_fresh(self, now: float) -> bool:
-        """Return True if it may be used without a request to the site."""
+        """Return True if the response may be used without a request to the site."""
         age = self.initial_age + max(0.0, now - self.confirmed_at)
         return age < fresh_seconds(self.headers)
 
@@ -56,17 +56,18 @@ class StoredAnswer(NamedTuple):
         return {name: value for name, value in headers.items() if value and value.isascii()}
 
     def matches(self, sent: Mapping[str, str]) -> bool:
-        """Return True if it matches a request with the headers `sent`."""
+        """Return True if the response matches a request with the headers `sent`."""
         return all(sent.get(name) == value for name, value in self.varying)
 
     def confirm(self, answer: Answer, times: tuple[float, float]) -> "StoredAnswer | None":
-        """Return this response updated with the headers of a 304; None if the 304 is for another version."""
+        """Return this response with the headers of a 304 response added; None if the 304 is for another version.
+        `times` is as in `make_stored_answer`."""
         new_etag, old_etag = answer.headers.get("etag"), self.headers.get("etag")
         if new_etag is not None and old_etag is not None and _strip_weak_mark(new_etag) != _strip_weak_mark(old_etag):
             return None
         new_headers = {name: value for name, value in _copy_headers(answer).items() if name not in BODY_HEADERS}
         age = _compute_initial_age(new_headers, times)
-        # The earlier age no longer applies to the confirmed response.
+        # The `Age` header of the earlier response no longer applies.
         old_headers = {name: value for name, value in self.headers.items() if name != "age"}
         return self._replace(headers={**old_headers, **new_headers}, confirmed_at=times[1], initial_age=age)
 
@@ -79,12 +80,13 @@ class StoredAnswer(NamedTuple):
         return bool(self.conditions()) or self.is_fresh(self.confirmed_at)
 
     def size(self) -> int:
-        """Return its size in bytes."""
+        """Return the size of the response in bytes."""
         return len(self.body) + sum(len(n) + len(v) for n, v in self.headers.items()) + OVERHEAD_BYTES
 
 
 def make_stored_answer(answer: Answer, sent: Mapping[str, str], times: tuple[float, float]) -> StoredAnswer:
-    """Return `answer` in stored form; `times` are when it was requested and when it arrived."""
+    """Return `answer` in stored form. `times` are the times of the request and of the arrival, in seconds since
+    1970."""
     headers = _copy_headers(answer)
     names = {name.strip().lower() for name in headers.get("vary", "").split(",")} - {""}
     if headers.get("content-type", "").lower().startswith("text/markdown"):

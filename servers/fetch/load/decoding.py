@@ -1,7 +1,7 @@
 """Decompresses a body in small steps, so that a decompression bomb never fills memory.
 
-Each decoder yields about `STEP_BYTES` bytes at a time and continues only when they have been consumed, so that a
-caller that counts them can stop at any point.
+Each decoder yields about `STEP_BYTES` bytes at a time and continues only when they have been consumed, so a caller
+that counts the bytes can stop at any point.
 """
 
 import sys
@@ -47,7 +47,7 @@ class Decoder(Protocol):
 
 
 def _inflate(inner: "zlib._Decompress", data: bytes) -> Iterator[bytes]:
-    # After a full piece there may be more output although all input was consumed.
+    # After a full piece, there may be more output although all input has been consumed.
     is_full = True
     while (data or is_full) and not inner.eof:
         piece = inner.decompress(data, STEP_BYTES)
@@ -185,8 +185,8 @@ DECODERS: dict[str, type[Gzip] | type[Deflate] | type[Brotli] | type[Zstandard]]
 
 
 class Unpacker:
-    """Decoder for all encodings of one body, in the reverse order of their application. Raises FetchError with code
-    `bad_response` if it is damaged."""
+    """Undoes all encodings of one body, the last one first. Raises FetchError with code `bad_response` if the body is
+    damaged."""
 
     def __init__(self, decoders: list[Decoder]) -> None:
         self._decoders = decoders
@@ -212,7 +212,8 @@ class Unpacker:
 
 
 def make_unpacker(content_encoding: str) -> Unpacker:
-    """Return the decoders for a `Content-Encoding`. Raises FetchError `bad_response` for an unrequested encoding.
+    """Return the unpacker for a `Content-Encoding`. Raises FetchError with code `bad_response` for an encoding that
+    was not requested.
 
     Names that are not encodings, such as `utf-8` and `none`, are ignored, as browsers do. gzip is unpacked even if it
     is not declared.

@@ -1,6 +1,6 @@
-"""The first words of a response with an error status, for the error message.
+"""Extracts the first words of a response with an error status, for the error message.
 
-The text is scanned once without backtracking: a regular expression that searches for the end of each tag can take
+The text is scanned once, without backtracking: a regular expression that searches for the end of each tag can take
 minutes if a tag has no end.
 """
 
@@ -34,7 +34,7 @@ def excerpt(body: bytes, media_type: str, charset: str | None) -> str:
 def _remove_tags(text: str) -> str:
     pieces: list[str] = []
     hidden_by, position = "", 0
-    """`hidden_by` is what hides the text: the name of an element, the end of a comment, or nothing."""
+    """`hidden_by` is the mark that ends hidden text: the name of an element, the end of a comment, or ""."""
     for mark in MARK.finditer(text):
         if not hidden_by:
             pieces.append(text[position : mark.start()])

@@ -1,4 +1,4 @@
-"""Sends one request, and returns its response within the limits and decompressed. Errors contain no secrets."""
+"""Sends one request, and returns the decompressed response, within limits. Errors contain no secrets."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -38,7 +38,7 @@ class Limits(NamedTuple):
     cut: bool = False
     """True if a larger body is cut off at this size; otherwise a larger body is an error."""
     share: Share | None = None
-    """The share of the byte budget that a large body is counted against, if any."""
+    """The page's share of the byte budget, from which a large body reserves bytes; None for no budget."""
 
 
 class Answer(NamedTuple):
@@ -48,7 +48,7 @@ class Answer(NamedTuple):
     status: int
     headers: httpx.Headers
     body: bytes
-    """Decompressed. Empty for a redirect; only the beginning for an error."""
+    """The decompressed body; empty for a redirect, and only the beginning for an error status."""
     received: int
     """Size of the body in bytes as it was received, before decompression."""
     is_cut: bool = False
@@ -75,7 +75,7 @@ class _Body:
             raise _make_size_error(f"the body is larger than {self.limits.bytes:,} bytes as sent")
 
     def add(self, piece: bytes) -> bool:
-        """Add a decompressed piece. Return False once no more is needed, since the body is cut off here."""
+        """Add a decompressed piece. Return False if the body is cut off after it, so that no more is needed."""
         self.size += len(piece)
         if self.size > max(FREE_BYTES, MAX_RATIO * self.received):
             raise _make_size_error(f"the body unpacks to more than {MAX_RATIO} times its size")
@@ -87,8 +87,8 @@ class _Body:
 
 
 class Exchange:
-    """Sends GET requests with `client`, whose failures are FetchErrors with a cause. It waits `error_seconds` seconds
-    for the body of an error response.
+    """Sends GET requests with `client`, whose failures are FetchErrors with a cause, and waits at most
+    `error_seconds` for the body of an error response.
     """
 
     def __init__(self, client: httpx.AsyncClient, error_seconds: float) -> None:
@@ -106,7 +106,7 @@ class Exchange:
                 return await self._send_once(url, headers, limits)
             except FetchError as error:
                 # A pooled connection may already be dead, or close just as it is reused, so the request is retried
-                # once (RFC 9110, 9.2.2). The retry does not count if the connection may have been closed here.
+                # once (RFC 9110, 9.2.2). A failure does not count if `_send_once` may have closed the connection.
                 failures += closed_count == self._closed_count
                 was_disconnected = isinstance(error.__cause__, _CONNECTION_ERRORS) or DISCONNECTED in str(
                     error.__cause__
@@ -115,7 +115,7 @@ class Exchange:
                     raise _explain(error) from error.__cause__
 
     async def _send_once(self, url: httpx.URL, headers: Mapping[str, str], limits: Limits) -> Answer:
-        # The client's own builder would add its cookies and headers.
+        # The request is built here, since the client would add its own cookies and headers.
         extensions = {"timeout": self._client.timeout.as_dict()}
         # The host is set here, because httpx would decode it first, which fails for some names that exist in the DNS.
         all_headers = {"host": url.netloc.decode("ascii"), **headers}
@@ -140,8 +140,8 @@ class Exchange:
             with anyio.CancelScope(shield=True):
                 stream = response.extensions.get("network_stream")
                 if not body.is_complete and stream is not None and response.http_version == "HTTP/2":
-                    # httpcore can't close a single stream. It would stay open, and after a hundred of them the
-                    # connection would accept no more. Other requests on the connection are retried.
+                    # httpcore can't close a single stream. The stream would stay open, and after a hundred of them
+                    # the connection would accept no more. So close the connection; its other requests are retried.
                     self._closed_count += 1
                     await stream.aclose()
                 await response.aclose()
@@ -163,7 +163,7 @@ class Exchange:
         body = _Body(Limits(MAX_READ, cut=True))
         if _is_redirect(response) and _read_length(response) > MAX_READ:
             return body
-        # The status is reported even if reading the body fails. A redirect's body is only read so that the connection
+        # The status is reported even if the body can't be read. A redirect's body is read only so that the connection
         # can be reused.
         seconds = REDIRECT_SECONDS if _is_redirect(response) else self._error_seconds
         with anyio.move_on_after(seconds), suppress(FetchError):
@@ -179,7 +179,7 @@ class Exchange:
             for piece in unpacker.feed(chunk):
                 if body.limits.share is not None:
                     size = body.size + len(piece)
-                    # If a body is larger than declared, it was compressed without a declaration.
+                    # A body that is larger than declared was compressed without a declaration.
                     limit = body.limits.bytes if size > length else min(length, body.limits.bytes)
                     await body.limits.share.ensure(size, limit)
                 if not body.add(piece):

@@ -1,7 +1,7 @@
 """Request headers: the name of this server, and headers that the operator sets for one host, such as credentials.
 
-The values of the operator's headers are secret. Nothing slow is imported here, because this module checks the
-settings at startup.
+The values of the operator's headers are secret. This module is imported at startup, to check the settings, so it
+imports nothing that is slow.
 """
 
 import re
@@ -20,16 +20,16 @@ PROTOCOL_HEADERS = frozenset(
         *("if-unmodified-since", "if-none-match", "if-modified-since"),
     }
 )
-"""Headers that the operator can't set: they belong to the protocol, and would change or destroy the response."""
+"""Headers that the operator can't set: they belong to the protocol, and would change the meaning of the response."""
 
 
 def make_user_agent(version: str) -> str:
-    """Return the true value of `User-Agent`: the name, the version, and the purpose of the requests."""
+    """Return the `User-Agent` that names this server, its version, and the purpose of its requests."""
     return f"mcp-bundle-fetch/{version} (reads single pages that a person or a model asks for; not a crawler)"
 
 
 def product_token(agent: str) -> str:
-    """Return the name in `agent` that robots.txt refers to, which precedes the first version."""
+    """Return the name by which robots.txt refers to `agent`: its first word, in lowercase."""
     match = re.match(r"[A-Za-z_-]+", agent)
     return match[0].lower() if match else ""
 

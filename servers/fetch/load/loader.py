@@ -32,7 +32,7 @@ ACCEPT_MARKDOWN = "text/markdown,text/html;q=0.9,application/xhtml+xml;q=0.9,app
 EXCERPT_SECONDS = 2.0
 """Maximum wait for the body of an error response, in seconds."""
 CLOCK_SKEW_SECONDS = 5.0
-"""Seconds by which another replica's clock may be ahead. The age of its pages is raised by as much."""
+"""Seconds by which another replica's clock may be ahead. They are added to the age of its pages."""
 ROBOTS_SHARE = 0.5
 """Fraction of the total time that a robots.txt may take."""
 
@@ -99,13 +99,12 @@ class Loader:
         accept: str = ACCEPT,
         confirmed_after: float | None = None,
     ) -> LoadedPage:
-        """Return the page at `url`. With `refresh`, it is requested from the site itself, bypassing every cache. A
-        large page is counted against `share`; time spent waiting for that does not count as the site's. With
-        `confirmed_after`, in seconds since 1970, a stored response confirmed before that time is revalidated. Raises
-        FetchError.
+        """Return the page at `url`. With `refresh`, request it from the site itself, bypassing every cache. A large
+        page reserves bytes in `share`; the wait for them does not count as the site's time. With `confirmed_after`,
+        in seconds since 1970, revalidate a stored response that was confirmed before that time. Raises FetchError.
         """
         redirects = Redirects(parse_url(url), self._rules.max_redirects)
-        # The path and the query may be secret.
+        # Only the host is traced, since the path and the query may be secret.
         attributes = {"http.request.method": "GET", "server.address": redirects.shown_host}
         with span("GET", attributes, kind="client") as request_span:
             page = await self._load(redirects, _Request(refresh, share, accept, confirmed_after))
@@ -154,7 +153,7 @@ class Loader:
         )
 
     async def _request_page(self, redirects: Redirects, request: _Request) -> tuple[StoredAnswer, bool]:
-        """Return one response, and whether it comes from the cache."""
+        """Return one response, and True if it comes from the cache."""
         url = redirects.url
         self._policy.check_host(host_of(url), port_of(url))
         limits = Limits(self._rules.max_bytes, share=request.share)
@@ -193,8 +192,7 @@ class Loader:
         if self._shared is None:
             return
         if sent.keys() & {header.name.lower() for header in self._rules.headers}:
-            # The response may be for the owner of these credentials only, and may vary with them, so others must not
-            # read it.
+            # The response may depend on these credentials, and other replicas may not have them, so it is not shared.
             await self._shared.drop(str(url))
         else:
             await self._shared.put(str(url), answer)

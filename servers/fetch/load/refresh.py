@@ -1,8 +1,8 @@
-"""The target of an immediate `<meta http-equiv="refresh">`, or of the header with that name.
+"""Finds the target of an immediate `<meta http-equiv="refresh">`, or of a `Refresh` header.
 
 The steps are those in the standard (https://html.spec.whatwg.org/#shared-declarative-refresh-steps). Two kinds of
-refresh are not followed: one within `noscript` is for browsers without scripts, and one of a page to itself only
-reloads it.
+refresh are ignored: inside `noscript`, it is for browsers without scripts; from a page to itself, it only reloads the
+page.
 """
 
 import re
@@ -29,7 +29,7 @@ def find_refresh_target(url: str, media_type: str, headers: Mapping[str, str], b
     """Return the URL to which the page at `url` leads immediately; None if it has no refresh, waits first, or
     refreshes to itself."""
     target = _parse_target(headers.get("refresh", ""), url)
-    # In UTF-16, the searched text takes twice as many bytes.
+    # UTF-16 takes twice as many bytes, every second of which is 0.
     if (
         target is None
         and media_type in _HTML_TYPES

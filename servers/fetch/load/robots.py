@@ -1,7 +1,7 @@
-"""A site's rules for programs: robots.txt, as specified by RFC 9309.
+"""Loads and applies a site's rules for programs: robots.txt, as specified by RFC 9309.
 
 `Crawl-delay` is not in the RFC. It is meant for crawlers that visit many pages, so checks of watched pages obey it,
-but requests for single pages do not. For those, the limit on requests per host and `Retry-After` protect the site.
+but requests of clients do not. From these, the limit on requests per host and `Retry-After` protect the site.
 """
 
 import re
@@ -36,9 +36,9 @@ INLINE_CHARACTERS = 20_000
 
 GROUP = re.compile(r"\s*user[- ]?agent\s*[:\s]\s*(\*|[A-Za-z_-]*)", re.IGNORECASE)
 SITE_FAILURES = {"blocked_host", "blocked_address", "dns", "connect", "tls", "timeout", "busy"}
-"""Failures that would affect the page too; they are reported as failures of the page."""
+"""Codes of failures that would affect the page too, so that they are reported as failures of the page."""
 OTHER_AGENT = "User-agent: /other"
-"""A name that no program uses."""
+"""A line with a name that no program uses."""
 
 Fetch = Callable[[httpx.URL], Awaitable[Answer]]
 
@@ -47,18 +47,18 @@ class Rules(NamedTuple):
     """The rules in the robots.txt of one site."""
 
     parsed: Protego | None
-    """None if everything is allowed, or if nothing is allowed because of `refusal`."""
+    """The parsed rules; None if everything is allowed, or if nothing is allowed because of `refusal`."""
     refusal: str
     """The reason that nothing is allowed; "" if there is none."""
     expires: float
-    """When they expire, in seconds of the monotonic clock."""
+    """The time at which the rules expire, in seconds of the monotonic clock."""
     size: int = 0
     """Number of characters of the rules."""
 
 
 class Robots:
-    """The rules of sites for the program named `token`. `fetch` requests one URL without following redirects. After
-    `seconds` in total, a robots.txt counts as unreachable.
+    """The rules of sites for the program named `token`. `fetch` requests one URL without following redirects. A
+    robots.txt that takes more than `seconds`, redirects included, counts as unreachable.
     """
 
     def __init__(self, fetch: Fetch, token: str, seconds: float) -> None:
@@ -67,7 +67,7 @@ class Robots:
         self._seconds = seconds
         self._cached: OrderedDict[str, Rules] = OrderedDict()
         self._size = 0
-        # There is only one thread, so that malicious rules occupy at most one core, and no threads that others need.
+        # A single thread, so that malicious rules occupy at most one core, and no thread that others need.
         self._threads = CapacityLimiter(1)
         self._loading: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
         """A lock for each robots.txt that is being loaded. Callers that waited for it find the rules in the cache."""
@@ -136,7 +136,8 @@ class Robots:
         return Rules(parsed, "", monotonic() + CACHE_SECONDS, len(text))
 
     async def _follow(self, robots_url: httpx.URL) -> Answer | None:
-        """Return the final response after redirects; the last redirect of too many; None if it is unusable."""
+        """Return the response after all redirects, or the last redirect if there are too many. Return None if a
+        redirect leads to a URL that can't be fetched, and for other failures that don't affect the page."""
         url = robots_url
         try:
             answer = await self._fetch(url)

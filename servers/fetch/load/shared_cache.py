@@ -1,8 +1,8 @@
 """Data that the replicas of this server share for a limited time: sites' responses, and pages as they were read.
 
 If the store is unreachable or its data unreadable, it counts as empty, since each replica can load a page itself. The
-store also contains the sessions of all clients and evicts nothing, so each replica limits the number of bytes it
-stores there.
+store also contains the sessions of all clients and evicts nothing, so each replica limits the number of bytes that it
+stores in it.
 """
 
 import time
@@ -23,13 +23,13 @@ T = TypeVar("T")
 MAX_COMPRESSED_BYTES = 1024 * 1024
 """Maximum compressed size of an entry in bytes. Redis serves no other requests while it stores an entry."""
 MAX_UNCOMPRESSED_BYTES = 8 * MAX_COMPRESSED_BYTES
-"""Maximum uncompressed size of an entry in bytes. Larger ones rarely compress enough, and trying takes long."""
+"""Maximum uncompressed size of an entry in bytes. Larger ones rarely compress enough, and the attempt takes long."""
 MAX_TOTAL_BYTES = 16 * MAX_COMPRESSED_BYTES
-"""Maximum total size in bytes of all entries of one kind that one replica stores there."""
+"""Maximum total size in bytes of all entries of one kind that one replica stores."""
 _ANSWER_SECONDS = 3_600.0
 """Seconds for which a response is stored."""
 _DELETE_SECONDS = 1.0
-"""Seconds until the empty entry that replaces a deleted entry expires."""
+"""Seconds until an empty entry expires. The store can't delete an entry, so an empty one replaces it."""
 _BYTES_AS_TEXT = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
 
@@ -83,8 +83,8 @@ class SharedEntries(Generic[T]):
             return None
 
     async def put(self, entry: T, size: int, *words: str) -> None:
-        """Replace the entry with this key if the new one is not too large; otherwise delete it. `size` is the
-        approximate size in bytes.
+        """Replace the entry with this key by `entry`, whose approximate size is `size` bytes. If `entry` is too
+        large, only delete the old one.
         """
         data = b""
         if size <= MAX_UNCOMPRESSED_BYTES:

@@ -1,9 +1,9 @@
-"""Concurrency limits: the number of requests, pauses for hosts that requested them, and the bytes of pages.
+"""Limits the number of requests and the memory for pages, and pauses requests to hosts that ask for it.
 
-However many pages are loaded and read, the large ones share a byte budget. A page may use a small amount freely. A
-page that turns out to be larger reserves all that it may still need in one step, in order of arrival, and returns
-what it does not use. So no page waits for bytes held by another page that is itself waiting. A stopwatch measures the
-site's time: the time of the page without the time spent waiting here.
+All large pages that are being loaded or read share a byte budget. A page may use a small amount freely. A page that
+turns out to be larger reserves all that it may still need at once, in order of arrival, and returns what it does not
+use. So no page waits for bytes of another page that is itself waiting. A stopwatch measures the site's time: the time
+to load a page without the time spent waiting for the budget.
 """
 
 import math
@@ -21,7 +21,7 @@ from servers.fetch.errors import ErrorResponse, FetchError
 MAX_QUEUE_FACTOR = 4
 """Maximum number of waiting requests for each running one."""
 MAX_PAUSE_SECONDS = 3_600.0
-"""Maximum pause for a host in seconds, whatever it requests."""
+"""Maximum pause for a host in seconds, even if the host requests a longer one."""
 MAX_HOSTS = 1_000
 """Maximum number of hosts whose pauses are remembered."""
 FREE_BYTES = 1_000_000
@@ -72,7 +72,7 @@ class Slots:
         semaphore = self._hosts.setdefault(host, anyio.Semaphore(self._per_host))
         self._request_count += 1
         try:
-            # A request waits for its host's slot first, so that requests to a slow host take no slots from others.
+            # A request waits for a slot of its host first, so that requests to a slow host take no slots from others.
             async with semaphore, self._all:
                 yield
         finally:
@@ -104,7 +104,7 @@ class Pauses:
 
 
 class ByteBudget:
-    """At most `total` bytes for the pages that reserve bytes. A single page may have more."""
+    """At most `total` bytes for the pages that reserve bytes. If no other page has any, a page may have more."""
 
     def __init__(self, total: int) -> None:
         self._total = total
@@ -122,7 +122,7 @@ class ByteBudget:
             share.shrink_to(0)
 
     async def reserve(self, size: int) -> None:
-        """Take `size` bytes, when it is this page's turn and they are available."""
+        """Take `size` bytes, after waiting for the caller's turn and until they are available."""
         turn = (size, anyio.Event())
         self._waiting.append(turn)
         self.release(0)
@@ -152,13 +152,13 @@ class Share:
     def __init__(self, budget: ByteBudget, site: Stopwatch) -> None:
         self._budget = budget
         self.site = site
-        """Measures the time that the site takes. It is paused while the page waits here."""
+        """Measures the time that the site takes. It is paused while the page waits for bytes."""
         self._size = 0
         self.limit: CancelScope | None = None
-        """The time limit of the load. Its deadline is extended by the time spent waiting here."""
+        """The time limit of the load. Its deadline is extended by the time spent waiting for bytes."""
 
     async def ensure(self, size: int, maximum: int) -> None:
-        """Ensure that there are `size` bytes. If that exceeds the free amount, reserve `maximum` at once."""
+        """Ensure that the page may use `size` bytes. If that exceeds the free amount, reserve `maximum` at once."""
         if size <= max(FREE_BYTES, self._size):
             return
         self.shrink_to(0)

@@ -1,1 +1,1 @@
-"""The hosts that may be reached, and connections only to addresses that were checked."""
+"""Decides which hosts may be reached, and connects only to addresses that were checked."""

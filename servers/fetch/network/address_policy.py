@@ -1,8 +1,8 @@
 """Policy for the hosts, addresses and ports that may be reached.
 
 A host is checked before it is resolved, and each of its addresses before a connection is made. Hosts that an operator
-denies stay denied, whatever else is allowed. So do this server's own endpoints, and the addresses where clouds
-provide credentials, unless an operator allows one by its address.
+denies stay denied, whatever else is allowed, and so do this server's own endpoints. The addresses at which clouds
+provide credentials are denied unless an operator allows one by its address.
 """
 
 import re
@@ -25,16 +25,16 @@ class Rules(NamedTuple):
     """The operator's settings."""
 
     allow_private: Sequence[str] = ()
-    """HOST[:PORT] or NET[:PORT], with IPv6 addresses in brackets; PORT may be `*`, and defaults to the ports in
-    `allow_port`."""
+    """Private hosts and networks that may be reached: HOST[:PORT] or NET[:PORT], with IPv6 addresses in brackets.
+    PORT may be `*`, and defaults to the ports in `allow_port`."""
     allow_host: Sequence[str] = ()
-    """If any are listed, no other hosts may be reached. Subdomains are included."""
+    """The only hosts that may be reached, with their subdomains; empty for all."""
     deny_host: Sequence[str] = ()
     allow_port: Sequence[int] = (80, 443)
 
 
 class _Entry(NamedTuple):
-    """An entry of `Rules.allow_private`: either a name or a network, and the allowed ports. None means any port."""
+    """An entry of `Rules.allow_private`: either a name or a network, and the allowed ports, or None for any port."""
 
     name: str | None
     network: IPv4Network | IPv6Network | None
@@ -53,11 +53,11 @@ class _Entry(NamedTuple):
 
 
 class Policy:
-    """The policy for connections. Hosts are normalized, as by `parse_url`."""
+    """Decides which hosts, addresses and ports may be reached. Hosts must be normalized, as `parse_url` does."""
 
     def __init__(self, rules: Rules, endpoints: Callable[[], Iterable[Endpoint]] = tuple) -> None:
         """Create a policy. `endpoints` returns this server's endpoints, and is called for each check. Raises
-        ValueError, which contains the value, for an invalid rule.
+        ValueError, which quotes the value, for an invalid rule.
         """
         for port in rules.allow_port:
             _check_port(port, str(port))
@@ -90,7 +90,7 @@ class Policy:
             raise self._make_private_error(host, port) from None
         equivalents = (parsed, *find_embedded(parsed))
         own_addresses = {own_host.partition("%")[0] for own_host, own_port in self._endpoints() if own_port == port}
-        # If another machine forwards connections to this server, that can't be detected.
+        # An address of another machine that forwards connections to this server can't be recognized.
         if own_addresses and any(
             equivalent.is_loopback
             or equivalent.is_unspecified
@@ -109,8 +109,8 @@ class Policy:
             raise _make_port_error(port)
 
     def may_be_private(self, host: str, port: int) -> bool:
-        """Return True if the operator allows this host by name to be private. It may then resolve to any address
-        except those that are always denied.
+        """Return True if an entry of the operator allows this host by its name to be private. Such a host may resolve
+        to any address except those that are always denied.
         """
         return any(entry.name == host and entry.allows_port(port) for entry in self._private)
 
@@ -146,7 +146,8 @@ def _is_within(host: str, other: str) -> bool:
 
 
 def _is_of_this_machine(address: Address) -> bool:
-    """Return True if a local interface has this address: connections to it then have the same source address."""
+    """Return True if a network interface of this machine has the address. A connection to it would then have the same
+    source address."""
     family = socket.AF_INET if isinstance(address, IPv4Address) else socket.AF_INET6
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         try:

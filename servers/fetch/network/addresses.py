@@ -1,8 +1,8 @@
-"""Public addresses, according to the IANA registries as of 2026-11.
+"""Which addresses are public, according to the IANA registries as of 2026-11.
 
-Every special-purpose range is denied, even if the registry calls it globally reachable: such ranges contain relays,
-anycast services and sinks, but no sites. In IPv6 only 2000::/3 is assigned, so everything else is denied as well. An
-IPv4 address embedded in an IPv6 address is checked as well, since a translator may send the packet there.
+No special-purpose range counts as public, even if the registry calls it globally reachable: such ranges contain
+relays, anycast services and sinks, but no sites. In IPv6 only 2000::/3 is assigned, so nothing else is public. An
+IPv4 address embedded in an IPv6 address is checked as well, since a translator may send the packet to it.
 https://www.iana.org/assignments/iana-ipv4-special-registry and iana-ipv6-special-registry
 """
 
@@ -26,7 +26,7 @@ METADATA: frozenset[Address] = frozenset(
         IPv6Address("fd20:ce::254"),  # Google
     }
 )
-"""Addresses where clouds provide credentials to any program running in them."""
+"""Addresses at which clouds provide credentials to any program that runs in them."""
 
 _SPECIAL_4 = [
     IPv4Network(network)
@@ -86,7 +86,7 @@ def is_public(address: Address) -> bool:
     """Return True if sites on the public web can have this address."""
     if isinstance(address, IPv4Address):
         return address not in METADATA and not any(address in network for network in _SPECIAL_4)
-    if address in _NAT64:  # the prefix by which a network without IPv4 reaches all of IPv4
+    if address in _NAT64:  # in this range, networks without IPv4 reach all IPv4 addresses
         return all(map(is_public, find_embedded(address)))
     is_assigned = address in _ASSIGNED and not any(address in network for network in _SPECIAL_6)
     return is_assigned and all(map(is_public, find_embedded(address)))

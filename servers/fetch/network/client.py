@@ -22,7 +22,7 @@ MAX_IDLE_CONNECTIONS = 20
 IDLE_SECONDS = 15
 """Maximum number of unused connections that are kept, and the number of seconds for which each is kept."""
 
-# The first matching class counts. The exceptions' own texts are not used, because sites can influence them.
+# The first class that matches an exception applies. The exceptions' own texts are not used: sites can influence them.
 _FAILURES: list[tuple[type[Exception], str, str]] = [
     (httpcore.PoolTimeout, "busy", "too many pages are being fetched already"),
     (httpcore.TimeoutException, "timeout", "the site sent nothing for {seconds:g} s"),
@@ -30,7 +30,7 @@ _FAILURES: list[tuple[type[Exception], str, str]] = [
     (httpcore.NetworkError, "connect", "the site ended the connection"),
     (httpcore.ProtocolError, "bad_response", "the site's answer is not valid HTTP"),
     (H2Error, "bad_response", "the site's answer is not valid HTTP/2"),
-    # httpcore raises it for an HTTP/2 status that is not a number.
+    # httpcore raises ValueError for an HTTP/2 status that is not a number.
     (ValueError, "bad_response", "the site's answer is not valid HTTP/2"),
     (httpcore.UnsupportedProtocol, "bad_url", "only http and https URLs can be fetched"),
 ]
@@ -115,8 +115,8 @@ class _Transport(httpx.AsyncBaseTransport):
     """httpcore's connection pool as an httpx transport. Every failure is a FetchError."""
 
     def __init__(self, pool: httpcore.AsyncConnectionPool, host_rules: HostRules | None) -> None:
-        """Wrap the pool. A pool that connects to a proxy does not check the hosts behind it: with `host_rules`, they
-        are checked here, before each request."""
+        """Wrap the pool. A pool that connects to a proxy does not check the hosts of requests. With `host_rules`,
+        this transport checks the host before each request."""
         self._pool = pool
         self._host_rules = host_rules
 
@@ -128,7 +128,7 @@ class _Transport(httpx.AsyncBaseTransport):
             try:
                 await resolve_allowed(policy, resolver, host, port)
             except FetchError as error:
-                # The proxy may know the addresses of a private host whose name is not known here.
+                # The proxy may resolve the name of a private host that this machine can't resolve.
                 if error.code != "dns" or not policy.may_be_private(host, port):
                     raise
         url = request.url
@@ -142,8 +142,8 @@ class _Transport(httpx.AsyncBaseTransport):
             try:
                 response = await self._pool.handle_async_request(core_request)
             except (ValueError, httpcore.LocalProtocolError):
-                # A stream that httpcore could not read stays open. After a hundred of them, the connection would
-                # accept no more.
+                # An HTTP/2 stream that httpcore could not read stays open, and after a hundred of them the connection
+                # would accept no more. So the connection is closed.
                 await _close_all(streams)
                 raise
         return httpx.Response(

@@ -1,7 +1,7 @@
-"""Connections only to addresses that were checked.
+"""Connects only to addresses that were checked.
 
 A name is resolved once for each connection, and all of its addresses are checked. If one is denied, all are: a name
-with both a public and a private address is misconfigured or malicious, and its owner must not decide which of them is
+with both a public and a private address is misconfigured or malicious, and its owner must not decide which address is
 used.
 """
 
@@ -46,7 +46,7 @@ class Resolver(Protocol):
 
 
 class SystemResolver:
-    """Resolves names like every program on this machine: with files, DNS, or other configured sources."""
+    """Resolves names as all programs on this machine do: with files, DNS, or other configured sources."""
 
     def __init__(self, seconds: float = 10) -> None:
         """Create a resolver that abandons a lookup after `seconds`. Its thread runs until the system gives up."""
@@ -112,7 +112,7 @@ class CheckedBackend(AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[SOCKET_OPTION] | None = None,
     ) -> AsyncNetworkStream:
-        """Return a connection to `host`. Raises FetchError, which httpcore passes on."""
+        """Return a connection to `host`. Raises FetchError, which httpcore does not catch."""
         try:
             with anyio.fail_after(timeout):
                 addresses = await resolve_allowed(self._policy, self._resolver, host, port)
@@ -126,7 +126,7 @@ class CheckedBackend(AsyncNetworkBackend):
 
 
 class _Race:
-    """Connects to the first of several addresses that responds."""
+    """Connects to several addresses at once, each a moment after the one before, and keeps the first connection."""
 
     def __init__(self, inner: AsyncNetworkBackend, port: int, socket_options: Iterable[SOCKET_OPTION] | None) -> None:
         self._inner = inner

@@ -1,4 +1,4 @@
-"""Normalizes hosts: if two parts of a program read a host differently, a forbidden one can slip through.
+"""Normalizes hosts: if two parts of a program interpret a host differently, a forbidden one can slip through.
 
 Names are mapped to lowercase ASCII (UTS 46, IDNA 2008), without a trailing dot. Numbers are parsed as in the URL
 standard (https://url.spec.whatwg.org/#concept-ipv4-parser), so that `0x7f.1`, `2130706433` and `0177.0.0.1` become
@@ -12,7 +12,7 @@ from urllib.parse import unquote_to_bytes
 MAX_NAME = 253
 """Maximum number of characters in a DNS name."""
 
-# The DNS itself allows any byte. The standard allows no underscores in host names, but sites use them.
+# The DNS allows any byte in a label. The standard for host names allows no underscores, but sites use them.
 _LABEL = re.compile(r"[a-z0-9_-]{1,63}")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 

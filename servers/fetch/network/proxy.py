@@ -1,9 +1,9 @@
 """The operator's HTTP proxy, reached over http or https.
 
-With a proxy, a host is still resolved and checked here first, and a name that can't be resolved here is refused
-unless --allow-private allows it. The proxy may connect to an address other than the one that was checked: it resolves
-the name itself, and the name's address may have changed in between. A proxy that can reach private networks needs its
-own rules.
+With a proxy, this server still resolves and checks a host first, and refuses a name that it can't resolve, unless
+--allow-private allows the name. But the proxy may connect to another address than the one that was checked: it
+resolves the name itself, and the address may have changed in between. A proxy that can reach private networks needs
+its own rules.
 """
 
 import re

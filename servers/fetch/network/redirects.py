@@ -41,7 +41,7 @@ class Redirects:
 
     @property
     def shown_host(self) -> str:
-        """The host, in quotes if it comes from a redirect."""
+        """The current host for error messages, in quotes if it comes from a redirect."""
         host = host_of(self.url)
         return host if host == self._requested_host else f'"{host}"'
 

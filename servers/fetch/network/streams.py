@@ -1,4 +1,4 @@
-"""TLS connections that explain failures, and HTTP/2 connections that detect a dead peer.
+"""TLS connections whose errors explain a failure, and HTTP/2 connections that detect a dead peer.
 
 The certificate authorities of the system and of the operator's file are trusted. The minimum version is TLS 1.2.
 SHA-1 signatures and keys with less than 112 bits of strength are rejected, however this Python was built.
@@ -6,7 +6,7 @@ SHA-1 signatures and keys with less than 112 bits of strength are rejected, howe
 An idle HTTP/2 connection may be dead: a router forgot it, or the peer left silently. A request on it would wait for
 its whole time limit, and so would each retry, because the pool reuses the connection. So a silent peer is sent a ping
 (RFC 9113, 6.7), and the connection is closed if there is no reply. A site that is merely slow replies to the ping,
-and keeps all of its time.
+and the request may use its whole time limit.
 """
 
 import ssl
@@ -60,7 +60,7 @@ _HANDSHAKE_ERRORS = {
 MAX_SILENCE_SECONDS = 3.0
 """Maximum number of seconds without data before a peer is sent a ping, and maximum wait for the reply."""
 SILENCE_SHARE = 0.2
-"""The same maximum as a fraction of the time limit for one read; the smaller one counts."""
+"""The same maximum as a fraction of the time limit for one read; the smaller of the two applies."""
 PING = bytes((0, 0, 8, 6, 0, 0, 0, 0, 0)) + b"anybody?"
 
 _used_streams: ContextVar[list["Http2Stream"] | None] = ContextVar("used", default=None)
@@ -128,7 +128,7 @@ class TlsStream(AsyncNetworkStream):
             raise _explain(error.__cause__, host) from error
         finally:
             if not succeeded:
-                # The connection is closed even after a cancellation, because the caller drops it.
+                # Close the connection even after a cancellation: the caller has no reference to it.
                 with CancelScope(shield=True):
                     await self._inner.aclose()
         ssl_object = stream.get_extra_info("ssl_object")

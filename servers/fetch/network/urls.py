@@ -17,7 +17,7 @@ _SURROGATES = re.compile(r"[\ud800-\udfff]")
 
 
 def parse_url(text: str) -> URL:
-    """Return the URL given by a client or a redirect; its fragment stays in `fragment`.
+    """Return the parsed URL of a client or a redirect, including its fragment.
 
     The host is normalized (see `hosts`), so that the checked host is the one that is reached. Surrounding white space
     is stripped. Raises FetchError("bad_url") for schemes other than http and https, for userinfo, for a backslash

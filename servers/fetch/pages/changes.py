@@ -1,4 +1,4 @@
-"""The changes between two texts of a page: the lines that differ, below their headings."""
+"""Finds the changes between two texts of a page: the lines that differ, below their headings."""
 
 from bisect import bisect_right
 from difflib import SequenceMatcher
@@ -8,7 +8,7 @@ from operator import eq
 from servers.fetch.pages.passages import Excerpts, Passage, blocks_of, label
 
 _MAX_LINES = 1_500
-"""Maximum number of lines of either text to compare. The time grows with the square of the number, or faster for
+"""Maximum number of lines of either text to compare. The time grows with the square of this number, or faster for
 malicious text."""
 
 

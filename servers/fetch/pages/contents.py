@@ -1,7 +1,7 @@
-"""The contents of a page: its headings and links, taken from its Markdown.
+"""Lists the headings and links of a page, taken from its Markdown.
 
-This server has written the Markdown, so every line that begins with number signs is a heading: in a page's text, such
-signs are escaped.
+This server has written the Markdown and escaped number signs in the page's text, so every line outside code that
+begins with number signs is a heading.
 """
 
 import re
@@ -26,7 +26,7 @@ _MAX_BYTES = 40_000
 """Maximum size of all headings, and of all links, in bytes of UTF-8."""
 
 _HEADING = re.compile(r"^(?:(?P<fence>`{3,}|~{3,})|(?P<signs>#{1,6}) (?P<words>.*))", re.MULTILINE)
-# The text of a link must not contain a bracket: otherwise a line of brackets would take long to search.
+# The text of a link must not contain an unescaped bracket: otherwise a line of brackets would take long to search.
 _LINK_TARGET = r"""\]\((?P<url>[^()\[\]\s]+)(?: "[^"\[\n]*")?\)"""
 _LINK = re.compile(r"\[(?P<words>(?:[^\[\]\\\n]|\\.)*)" + _LINK_TARGET)
 _IMAGE = re.compile(r"!\[(?P<words>(?:[^\[\]\\\n]|\\.)*)" + _LINK_TARGET)

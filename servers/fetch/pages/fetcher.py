@@ -34,7 +34,7 @@ reading, this is less than half of the memory of this server's containers.
 
 
 class Fetcher(NamedTuple):
-    """Fetches a page: from its URL to its snapshot."""
+    """Fetches pages: loads and reads the page at a URL, and returns a snapshot."""
 
     loader: Loader
     reader: Reader
@@ -75,14 +75,14 @@ class Fetcher(NamedTuple):
         if loaded.is_cut:
             raise FetchError("bad_response", "the site's response ended too early")
         lifetime = fresh_seconds(loaded.headers)
-        # At least one second, since 0 would mean that the site gives no lifetime.
+        # The remaining lifetime is at least one second, since 0 would mean that the site gives no lifetime.
         remaining_lifetime = lifetime and max(lifetime - max(time.time() - loaded.fetched_at, 0.0), 1.0)
         return PageState(snapshot.version, remaining_lifetime, self.loader.crawl_delay(loaded.url))
 
     async def _fetch_alternate(self, load: Callable[..., Awaitable[LoadedPage]], page: Snapshot) -> Snapshot | None:
         """Return the Markdown version that a page links to, loaded with `load`. Return None if loading fails or leads
-        to another origin, or if the version has less than half of the page's text, as a substitute for a missing
-        page.
+        to another origin. Also return None if the version has less than half of the page's text: the site may have
+        sent a substitute for a missing page.
         """
         with anyio.move_on_after(_ALTERNATE_SECONDS), suppress(FetchError):
             loaded = await load(accept=ACCEPT_MARKDOWN)
@@ -105,7 +105,7 @@ async def open_fetcher(
     settings: Settings, endpoints: Callable[[], Iterable[Endpoint]], blobs: Blobs | None
 ) -> AsyncIterator[Fetcher]:
     """Open a fetcher for the duration of the block. `endpoints` returns this server's own endpoints. `blobs` is the
-    data that its replicas share, if any.
+    store of data that the replicas share, if any.
     """
     shared = SharedCache(blobs, settings.cache * _MEBIBYTE) if blobs is not None and settings.cache else None
     policy = Policy(settings.rules, endpoints)

@@ -1,8 +1,8 @@
-"""The passages of a text, each with the headings above it, and the search for those that answer a question.
+"""Divides a text into passages, each with the headings above it, and finds those that answer a question.
 
-The passages are ranked with BM25 by SQLite's FTS5, which comes with Python, stems English and folds accents. The
-packages bm25s and rank-bm25 need numpy, and leave tokenizing and stemming to the caller. FTS5 splits text into words
-at spaces, so text in scripts without spaces is indexed by pairs of characters.
+SQLite's FTS5, which comes with Python, stems English and folds accents, ranks the passages with BM25. The packages
+bm25s and rank-bm25 need numpy, and leave tokenizing and stemming to the caller. FTS5 splits text into words at
+spaces, so text in scripts without spaces is indexed by pairs of characters (bigrams).
 """
 
 import re
@@ -20,8 +20,8 @@ MAX_SEARCHED_LENGTH = 1_000_000
 _MAX_PASSAGES = 20_000
 """Maximum number of passages that are searched."""
 _MAX_JOINED_LENGTH, _MAX_BLOCK_LENGTH = 250, 900
-"""Adjacent blocks under one heading are joined up to the first number of characters; a block longer than the second
-is divided."""
+"""Adjacent blocks under one heading are joined up to the first number of characters. A block with more characters
+than the second number is divided."""
 _MAX_HEADING_LENGTH = 120
 _MAX_WORDS = 64
 """Maximum number of words of a question that are searched for."""
@@ -31,12 +31,12 @@ _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
 _SENTENCE_END = re.compile(r"\n|[.!?][\"')\]]*\s+(?=[^a-z])|[。！？]")
 _LINK = re.compile(r"\]\(https?:[^)\s]*\)")
 _WORD = re.compile(r"[^\W_]+")
-# The scripts from Thai to Khmer, kana and Han; and Hangul, which has spaces, but whose words have suffixes.
+# Scripts without spaces: Thai, Lao, Burmese, Khmer, kana and Han. Hangul has spaces, but its words have suffixes.
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
-# These words are common in questions. In the few passages that contain them, they would count as rare and
-# significant.
+# Words that are common in questions but say nothing about the topic. BM25 weights a word by its rarity, and if few
+# passages of a page contain one of these words, it would dominate the ranking.
 _QUESTION_WORDS = names_in(
     """
 a an and any are as at be been by can could did do does for from get had has have how i if in is it its
@@ -62,9 +62,9 @@ class Excerpts(NamedTuple):
     starts: tuple[int, ...]
     """The first character of each part."""
     shown: int
-    """The number of passages or changes in the text."""
+    """The number of passages or changes that `text` contains."""
     total: int
-    """The number of all passages or changes."""
+    """The number of all passages that match the question, or of all changes."""
 
 
 def find_passages(text: str, question: str, room: int) -> Excerpts:
@@ -82,7 +82,7 @@ def find_passages(text: str, question: str, room: int) -> Excerpts:
     chosen: list[int] = []
     remaining = room
     for number in ranked:
-        # A label is counted for each passage, although adjacent passages may share one.
+        # The size of a label is counted for each passage, although adjacent passages may share a label.
         size = passages[number].end - passages[number].start + len(label(passages[number])) + 3
         if size <= remaining:
             chosen.append(number)
@@ -133,7 +133,8 @@ def blocks_of(text: str) -> Iterator[Passage]:
 
 
 def _divide(text: str) -> Iterator[Passage]:
-    """Divide a text into passages: short blocks are joined with the next ones, long ones are cut into sentences."""
+    """Divide a text into passages: short adjacent blocks are joined, and long blocks are divided between
+    sentences."""
     last: Passage | None = None
     for block in blocks_of(text):
         for piece in _divide_block(text, block):
@@ -162,7 +163,7 @@ def _divide_block(text: str, block: Passage) -> Iterator[Passage]:
 
 def _rank(text: str, passages: Sequence[Passage], question: str) -> list[int]:
     """Return the numbers of the passages that contain words of the question, best first."""
-    words = list(dict.fromkeys(_WORD.findall(_separate_characters(question).casefold())))
+    words = list(dict.fromkeys(_WORD.findall(_to_bigrams(question).casefold())))
     words = [word for word in words if word not in _QUESTION_WORDS] or words
     if not words:
         raise FetchError("bad_argument", "`find` contains no words", "Describe in words what to find.")
@@ -176,8 +177,8 @@ def _rank(text: str, passages: Sequence[Passage], question: str) -> list[int]:
             (
                 (
                     number,
-                    _separate_characters(" ".join(passage.headings)),
-                    _separate_characters(_LINK.sub("]", text[passage.start : passage.end])),
+                    _to_bigrams(" ".join(passage.headings)),
+                    _to_bigrams(_LINK.sub("]", text[passage.start : passage.end])),
                 )
                 for number, passage in enumerate(passages)
             ),
@@ -187,8 +188,9 @@ def _rank(text: str, passages: Sequence[Passage], question: str) -> list[int]:
         return [number for (number,) in rows]
 
 
-def _separate_characters(text: str) -> str:
-    """Return the text with each run of a script without spaces written as overlapping pairs of characters."""
+def _to_bigrams(text: str) -> str:
+    """Return the text in which overlapping pairs of characters replace each run of a script without spaces: FTS5
+    would index the run as a single word."""
 
     def to_pairs(run: re.Match[str]) -> str:
         characters = run[0]

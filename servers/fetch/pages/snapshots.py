@@ -1,8 +1,8 @@
 """Snapshots of pages as they were read.
 
-A client continues a page at a character offset, and must get the next piece of the text in which the offset was
-counted. Each client has its own snapshots, so that its pages and requests are not revealed to other clients. A text
-that is replaced is stored for a while as an earlier version, to compare it with later ones.
+A client continues a page at a character offset, and must get the next piece of the same text, even if the page has
+changed. Each client has its own snapshots, so that its pages and requests are not revealed to other clients. A
+replaced text is stored for a while as an earlier version, so that changes since then can be shown.
 """
 
 import hashlib
@@ -59,17 +59,17 @@ class Snapshot(NamedTuple):
 
     @property
     def weight(self) -> int:
-        """The number of characters and bytes that it takes up in a store."""
+        """The size of the snapshot in a store: characters of text, and bytes of an image."""
         return len(self.page.text) + len(self.page.image)
 
     @property
     def version(self) -> str:
-        """Eight digits that identify its text. Equal texts always have equal versions."""
+        """Eight hexadecimal digits that identify the text of the page. Equal texts have equal versions."""
         return hashlib.blake2b(self.page.text.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
 
     def beginning(self, characters: int) -> "Snapshot":
-        """Return the same page with that many characters of its text and no image, so that a large page need not stay
-        in memory while others are loaded.
+        """Return the snapshot with only the first `characters` of its text and without its image, so that a large
+        page need not stay in memory while others are loaded.
         """
         page = self.page._replace(text=self.page.text[:characters], image=b"")
         return self._replace(page=page, left_out=len(self.page.text) - len(page.text))
@@ -117,7 +117,7 @@ class Snapshots:
 
 
 class _EarlierVersions:
-    """The latest texts by client, page and version, stored for a limited time."""
+    """Texts that were replaced, by client, page and version, stored for a limited time."""
 
     def __init__(self) -> None:
         self._texts: OrderedDict[tuple[Hashable, PageRequest, str], tuple[float, str]] = OrderedDict()

@@ -1,8 +1,8 @@
 """Writes pages as the model sees them, one or several together, and their metadata for programs.
 
-All text from a site, including titles and dates, is between two lines with an unpredictable mark, so it can't end the
-quotation and pretend to be the server's. A URL from a redirect and the type of a page are in quotes, which neither of
-them can contain.
+All text from a site, including titles and dates, is between two lines with an unpredictable mark, so that the text
+can't imitate the end of the quotation and words of this server. A URL from a redirect and the type of a page are in
+quotes, which neither of them can contain.
 """
 
 import json
@@ -20,7 +20,7 @@ _MAX_FIELD = 300
 _NUMBER_BYTES = 40
 """Number of bytes by which the character counts in the last line of a page may grow."""
 _MAX_URL = 500
-"""Maximum number of characters in a redirect's URL, which a site may make very long."""
+"""Maximum number of characters that are shown of a URL, which a site may make very long."""
 
 
 class Piece(NamedTuple):
@@ -69,7 +69,7 @@ def text_of(snapshot: Snapshot, piece: Piece, notes: tuple[str, ...] = (), versi
 
 
 def header_of(snapshot: Snapshot, notes: tuple[str, ...] = (), version: str = "") -> str:
-    """Return the server's own information about a page, with the `version` if the caller can use it."""
+    """Return this server's own lines about a page, including `version` if it is not empty."""
     loaded, page = snapshot.loaded, snapshot.page
     media_type = f'"{loaded.media_type}"' if loaded.media_type else "no content type"
     what = [media_type, page.charset, f"{snapshot.size:,} bytes"]
@@ -168,8 +168,8 @@ def join_pages(
 ) -> JoinedPages:
     """Return all pages in one text, with at most `characters` of the pages.
 
-    The text has at most `text_bytes` of JSON, and at most `result_bytes` with the metadata. If sites make their URLs
-    and metadata very long, the pages still get a quarter of these.
+    The text takes at most `text_bytes` of JSON, and at most `result_bytes` with the metadata. If sites make their
+    URLs and metadata very long, the texts of the pages still get a quarter of `text_bytes`.
     """
     lengths = [len(outcome.page.text) if isinstance(outcome, Snapshot) else 0 for outcome in outcomes]
     empty = [Piece("", 0, length) for length in lengths]
@@ -199,15 +199,15 @@ def _join_pieces(
             texts.append(text_of(outcome, page_piece))
             facts.append(facts_of(outcome, page_piece))
         else:
-            # An invalid URL may contain credentials anywhere.
+            # An invalid URL is not shown: it may contain credentials anywhere.
             texts.append(f"{'' if outcome.code == 'bad_url' else join_lines(request.url)}\n{explain(outcome)}")
             facts.append({"error": outcome.code})
     return JoinedPages("\n\n".join(f"[{number}] {text}" for number, text in enumerate(texts, 1)), facts)
 
 
 def share_out(lengths: Sequence[int], total: int) -> list[int]:
-    """Return the number of characters that each page may show if they may show `total` together: the same for each,
-    with the unused part of short pages given to the others.
+    """Divide `total` among pages with these `lengths`. Each page gets the same share, but no more than its length;
+    the others share the rest.
     """
     shares = [0] * len(lengths)
     remaining = total

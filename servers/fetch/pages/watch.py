@@ -1,13 +1,14 @@
 """Watches pages: each is requested as often as its site allows, once for all clients that subscribe to it.
 
 A page is requested with its validators when it is no longer fresh according to its site, but at most once in `floor`
-seconds; a page without a lifetime is requested every five minutes. All watched pages of a site together obey its
-`Crawl-delay`, or else are requested at most once a second. A page that fails is requested at growing intervals, and
-not before the time in `Retry-After`. No request is needed if a client or another replica got a response from the site
-since the last check. Two changes are reported: a change of the text, and, once, the loss of the page (404, 410).
+seconds; a page without a lifetime is requested every five minutes. The requests for all watched pages of a site
+together obey its `Crawl-delay`, or else are at least a second apart on average. A page that fails is requested at
+growing intervals, and not before the time in `Retry-After`. No request is needed if a client or another replica has
+got a response from the site since the last check. A change of the text is reported, and, once, the loss of the page
+(404, 410).
 
-Changed validators don't count, since a site may change them with every response. Every tenth check is made without
-validators, since a site may respond 304 despite a change.
+Changed validators don't count as a change, since a site may change them with every response. Every tenth check is
+made without validators, since a site may respond 304 despite a change.
 """
 
 import time
@@ -27,7 +28,7 @@ MAX_CONCURRENT_CHECKS = 4
 DEFAULT_SECONDS = 300.0
 """Seconds between checks if the site gives no lifetime."""
 MAX_SECONDS = 24 * 3_600.0
-"""Maximum number of seconds between checks, whatever the site says."""
+"""Maximum number of seconds between checks, even if the site allows fewer."""
 SITE_SECONDS = 1.0
 """Average seconds between checks of two pages of one site."""
 FULL_CHECK_INTERVAL = 10
@@ -44,9 +45,9 @@ class PageState(NamedTuple):
     """The result of one check of a page."""
 
     version: str
-    """Identifies its text."""
+    """Identifies the text of the page."""
     fresh_seconds: float
-    """Seconds for which it is still fresh; 0 if the site gives no lifetime."""
+    """Seconds for which the page is still fresh; 0 if the site gives no lifetime."""
     crawl_delay: float
     """Seconds between requests that the site's robots.txt demands."""
 
@@ -89,7 +90,7 @@ class _Page:
 
 
 class Watcher:
-    """Watches pages in `tasks`, and calls `report_change` with the URL of each whose text has changed."""
+    """Watches pages in `tasks`, and calls `report_change` with the URL of each page whose text has changed."""
 
     def __init__(
         self,
@@ -113,7 +114,7 @@ class Watcher:
     async def watch(self, requested_url: str, owner: Hashable) -> str:
         """Watch a page for `owner`, and return its normalized URL after the first check, or after five seconds.
 
-        Raises FetchError for a page that may not be fetched, and `busy` if too many are watched.
+        Raises FetchError for a page that may not be fetched, and with code `busy` if too many are watched.
         """
         url, site = (await self._open_pages()).normalize(requested_url)
         while (watched := self._pages.get(url)) is not None:
@@ -148,10 +149,11 @@ class Watcher:
             page.scope.cancel()
 
     def catch_up(self, url: str) -> None:
-        """Check a page that another replica has reported as changed now, without reporting the change again."""
+        """Check a page at once that another replica has reported as changed, without reporting the change again."""
         page = self._pages.get(url)
         if page is not None:
-            # Otherwise two replicas would endlessly report a page that changes with each request.
+            # If this replica reported the change too, two replicas would cause each other's checks endlessly for a
+            # page that changes with each request.
             page.is_reported = True
             page.due.set()
 

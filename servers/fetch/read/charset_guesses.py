@@ -1,10 +1,10 @@
-"""Guesses of the charset of a page that declares none, by its bytes, language and domain.
+"""Guesses the charset of a page that declares none, by its bytes, language and domain.
 
 Browsers guess by the top-level domain, and some by the letters (https://encoding.spec.whatwg.org, chardetng). This
 module does both. Charsets of the Latin script differ in a few letters, and each language uses only some of these. So
-each language is tried on the text with each charset that its sites use. The best pair is the one with which most
-non-ASCII characters are letters of the language in words, or signs between words. For other scripts,
-charset-normalizer compares the charsets, limited to those of the page's language if that is known.
+the text is decoded with each charset that sites in a language use, for each language. The best pair is the one in
+which most non-ASCII characters are letters of the language in words, or signs between words. For other scripts,
+charset-normalizer compares the charsets; if the language of the page is known, only those of the language.
 """
 
 import re
@@ -21,7 +21,7 @@ _TAGS = re.compile(rb"<(?:script|style)\b.*?(?:</(?:script|style)|\Z)|<[^>]*>?",
 _NON_ASCII = re.compile(rb"[\x80-\xff]+")
 _HTML_LANGUAGE = re.compile(rb"<html\b[^>]*?\s(?:xml:)?lang\s*=\s*[\"']?\s*([a-zA-Z]{2,3})\b", re.IGNORECASE)
 _LATIN_RUN = 1.8
-"""A text whose runs of non-ASCII bytes are shorter than this on average is in the Latin script."""
+"""A text whose runs of non-ASCII bytes are shorter than this on average counts as Latin script."""
 _MIN_SCORE = 0.5
 """Minimum average score of the sample's letters for a guess among Latin charsets to be accepted."""
 _MIN_DECLARED_SCORE = 0.7
@@ -101,7 +101,7 @@ _WORD_LETTERS = frozenset("àáéèêóòåöíüëæøúùâôîìõã")
 
 
 def guess_codec(body: bytes, url: str) -> str | None:
-    """Return the Python codec that is most likely right for a page, or None without evidence.
+    """Return the Python codec that is most likely right for a page; None if all bytes are ASCII.
 
     The sample begins at the first non-ASCII text outside tags.
     """
@@ -132,8 +132,9 @@ def guess_codec(body: bytes, url: str) -> str | None:
 
 
 def _score_latin_charsets(sample: bytes, declared: str, expected: str) -> Iterable[tuple[float, str]]:
-    """Yield a score for each charset of each language, which says how well it fits the sample; common languages come
-    first. `declared` is the language that the page declares, and `expected` the language of its domain."""
+    """Yield a score for each charset of each language, and the charset; the higher the score, the better it fits the
+    sample. Common languages come first. `declared` is the language that the page declares, `expected` that of its
+    domain."""
     texts: dict[str, str] = {}
     for language, (codecs, letters) in _LATIN.items():
         bonus = _LANGUAGE_BONUS * (language == declared) + _DOMAIN_BONUS * (language == expected)
@@ -167,14 +168,14 @@ def _score_letters(text: str, letters: frozenset[str]) -> float:
 
 
 def _is_japanese(sample: bytes, codec: str) -> bool:
-    """Return True if the decoded sample has kana between Chinese characters, as Japanese does."""
+    """Return True if enough characters of the decoded sample are kana, as in Japanese."""
     non_ascii = [character for character in sample.decode(codec, "replace") if character >= "\x80"]
     syllables = sum("\u3041" <= character <= "\u30fc" for character in non_ascii)
     return syllables >= _MIN_KANA_SHARE * len(non_ascii) and non_ascii.count("\ufffd") <= 1
 
 
 def _is_plausible(text: str) -> bool:
-    """Return True if the non-ASCII characters in a text are letters and common signs."""
+    """Return True if most non-ASCII characters in a text are letters or common signs."""
     non_ascii = [character for character in text if character >= "\x80"]
     plausible = sum(
         character.isalpha() or character in _SIGNS or (character > "\u0300" and character != "\ufffd")
@@ -184,7 +185,8 @@ def _is_plausible(text: str) -> bool:
 
 
 def _choose_codec(sample: bytes, codecs: tuple[str, ...]) -> str | None:
-    """Return the codec that makes a sample look most like text; the Western one if none is more likely."""
+    """Return the codec with which a sample looks most like text; the Western one if it is as likely as others; None
+    if there are no `codecs`, or none fits."""
     if not codecs:
         return None
     matches = from_bytes(sample, cp_isolation=list(codecs))

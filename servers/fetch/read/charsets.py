@@ -1,10 +1,10 @@
-"""Charsets by their names on the web, as browsers read them (https://encoding.spec.whatwg.org), and by the first
-bytes of a page: a byte order mark, or the zero bytes of UTF-16.
+"""Finds charsets by their names on the web, as browsers interpret them (https://encoding.spec.whatwg.org), and by the
+first bytes of a page: a byte order mark, or the zero bytes of UTF-16.
 
 Python knows most of the names. But on the web, many names have come to mean a later, larger charset, and some of
-Python's codecs are not for text at all, so only the charsets listed here are used.
+Python's codecs are not for text at all, so only the charsets listed in this file are used.
 
-The table here has every label that browsers accept. webencodings contains the standard's table too, but knows none of
+The tables accept every label that browsers accept. webencodings contains the standard's table too, but knows none of
 Python's other names, decodes GBK with Python's codec instead of GB 18030 as in the standard, and has no types: two
 thirds of this file would still be needed.
 """
@@ -108,7 +108,8 @@ def charset_of_codec(codec: str) -> Charset:
 
 
 class Mark(NamedTuple):
-    """A codec that the bytes themselves identify, and the length of the mark in bytes."""
+    """A codec that the first bytes of a page identify, and the length of their byte order mark; 0 if there is
+    none."""
 
     codec: str
     length: int

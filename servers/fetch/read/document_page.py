@@ -1,4 +1,4 @@
-"""Office, OpenDocument and EPUB documents as pages, with all of their text, since none of it is boilerplate."""
+"""Reads Office, OpenDocument and EPUB documents as pages, with all of their text: none of it is boilerplate."""
 
 from collections.abc import Callable
 from functools import partial
@@ -19,7 +19,7 @@ _MAX_CHARACTERS = 5_000_000
 
 
 def page_reader(kind: DocumentKind) -> Callable[[Source], Page]:
-    """Return a function that reads one kind of documents as pages, and import its library."""
+    """Return a function that reads documents of this kind as pages. Imports the library for the kind."""
     return partial(_read_document, document_reader(kind))
 
 

@@ -43,13 +43,13 @@ class _Entry(NamedTuple):
     author: str
     summary: str
     media: tuple[str, ...] = ()
-    """The URLs of its enclosures, such as the audio file of a podcast's episode."""
+    """The URLs of the enclosures, such as the audio file of a podcast's episode."""
 
 
 class _Summary(NamedTuple):
     text: str
     hidden: int = 0
-    """The number of hidden elements in it."""
+    """The number of hidden elements in the summary."""
     is_partial: bool = False
     """True if the entry also has content that is longer."""
 
@@ -159,7 +159,7 @@ def _shorten(text: str) -> str:
     if len(text) <= MAX_SUMMARY:
         return text
     shown = text[:MAX_SUMMARY].rstrip()
-    # If a code block is cut, its end is added, since the following text would become code otherwise.
+    # If a code block is cut, add its end, since the text after the summary would become code.
     start = ""
     for fence in _FENCE.findall(shown):
         start = "" if fence == start else start or fence

@@ -1,4 +1,4 @@
-"""Reads JSON, and writes it or a requested part of it indented, with every number as the site wrote it."""
+"""Reads JSON, and writes it, or a requested part of it, with indentation, and with numbers as the site wrote them."""
 
 import json
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ MAX_CHARACTERS = 10_000_000
 written."""
 _INDENT = "  "
 _MAX_SHORT_LENGTH = 16
-"""Integers with fewer characters are parsed as an int; longer ones are kept as text."""
+"""Integers with fewer characters are parsed as an int; others are kept as text."""
 
 
 class _Number(str):

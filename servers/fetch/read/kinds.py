@@ -1,4 +1,4 @@
-"""The kind of a page: from its Content-Type, and from its first bytes if the type is too vague or can't be true.
+"""Finds the kind of a page by its Content-Type, and by its first bytes if the type is too vague or can't be true.
 
 The patterns are from the WHATWG MIME sniffing standard (https://mimesniff.spec.whatwg.org). Unlike a browser, this
 server runs nothing and only has to guess whether a page can be read. So a page declared as a stream of bytes is
@@ -60,8 +60,8 @@ _SIGNATURES = (
 )
 # These types are never text, so a file that happens to begin like text is not shown.
 _NEVER_TEXT = re.compile(r"(?:audio|video|font|model)/|image/(?!svg\+xml)|application/(?:zip|wasm)$|.*\+zip$")
-# Types without information, types of compressed files that are unpacked here, and a type that sites also declare for
-# a login page that they send instead.
+# Types without information, types of compressed files that are unpacked here, and the type of PDFs, which sites also
+# declare for a login page that they send instead of a PDF.
 _VAGUE_TYPES = {
     *("", "*/*", "unknown/unknown", "application/unknown", "application/octet-stream", "binary/octet-stream"),
     *("application/force-download", "application/x-download", "application/pdf"),
@@ -88,7 +88,7 @@ def find_kind(media_type: str, body: bytes, url: str = "") -> Kind:
     """Return the kind of a body with the declared `media_type`, which is in lowercase, without parameters, and may be
     empty. For plain text, the name of the file in the `url` counts.
 
-    Raises FetchError for a known document type that can't be read, like `document_kind`.
+    Raises FetchError for a known type of document that can't be read (see `document_kind`).
     """
     first = read_start(body, _SIGNATURE_BYTES)
     is_binary = _BINARY.search(first) is not None
@@ -122,13 +122,13 @@ def find_kind(media_type: str, body: bytes, url: str = "") -> Kind:
 
 
 def as_source(kind: Kind) -> Kind:
-    """Return the kind for showing the page as the text that the site sent, if it is text."""
+    """Return the kind that shows a page as the text that the site sent; `kind` itself if the page is not text."""
     return kind._replace(name="text") if kind.name in {"html", "json", "feed", "markdown"} else kind
 
 
 def check(kind: Kind, format: Format, section: str | None, pages: str | None, length: int) -> None:
-    """Raise FetchError if a page of this kind and `length` bytes can't be converted to the format, or has no such
-    part."""
+    """Raise FetchError if a page of this kind, with `length` bytes, can't be converted to the format, or can't have
+    the requested section or pages."""
     if kind.name == "other":
         reason = f'"{kind.media_type[:100]}", {length:,} bytes: it has no text that could be shown'
         suggestion = "Fetch a page that describes it, or download it with another program."

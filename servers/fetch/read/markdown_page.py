@@ -1,4 +1,4 @@
-"""Markdown as a site sends it, with absolute links; or a section of it, its links, or its metadata.
+"""Reads Markdown that a site sends. Returns it with absolute links, or returns a section, its links, or its metadata.
 
 markdown-it-py finds its headings and links according to CommonMark, which ignores those in code blocks.
 """
@@ -51,7 +51,7 @@ class Heading(NamedTuple):
 
 
 def read_markdown(source: Source) -> Page:
-    """Return the text as it was sent, a `section` of it, its links, or its metadata with an outline.
+    """Return the text with absolute links, a `section` of it, its links, or its metadata with an outline.
 
     Raises FetchError with code `not_found` for a missing section.
     """
@@ -101,8 +101,8 @@ def read_markdown(source: Source) -> Page:
 
 
 def _find_section(headings: list[Heading], section: str) -> tuple[int, int | None]:
-    """Return the numbers of a section's first line, its heading, and of the line after its last; None for the end of
-    the page. It ends before the next heading of the same or a higher level."""
+    """Return the number of a section's first line, which is its heading, and the number of the line after its last,
+    or None for the end of the page. A section ends before the next heading of the same or a higher level."""
     query = section.strip()
     name = " ".join(query.lstrip("#").split()).casefold()
     # The section may be given as the fragment by which sites link to a heading, such as #getting-started.

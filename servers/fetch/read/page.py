@@ -1,4 +1,4 @@
-"""A page in its three stages: as it was loaded, as the input of its reader, and as it was read."""
+"""The three stages of a page: as it was loaded, as the input of a reader, and as it was read."""
 
 import json
 from collections.abc import Mapping
@@ -18,12 +18,12 @@ class LoadedPage(NamedTuple):
     url: str
     """The final URL, without its fragment."""
     redirects: tuple[str, ...]
-    """The URLs that redirected to it, in order."""
+    """The URLs that redirected to the final one, in order."""
     status: int
     headers: Mapping[str, str]
     """Headers by lowercase name."""
     media_type: str
-    """In lowercase, without parameters; "" if none is given."""
+    """The media type in the Content-Type, in lowercase and without parameters; "" if there is none."""
     charset: str | None
     """The charset in the Content-Type, as written."""
     body: bytes
@@ -32,7 +32,7 @@ class LoadedPage(NamedTuple):
     from_cache: bool
     """True if the body comes from an earlier response, revalidated or still fresh."""
     fetched_at: float
-    """The time at which the site last sent or confirmed it, in seconds since 1970."""
+    """The time at which the site last sent or confirmed the page, in seconds since 1970."""
     fragment: str = ""
     """The fragment of the last redirect with one, or of the requested URL."""
     is_cut: bool = False
@@ -40,14 +40,14 @@ class LoadedPage(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """How to read a page, and its media type if known."""
+    """The kind of a page, which decides how it is read, and its media type, if known."""
 
     name: KindName
     media_type: str
 
 
 class Source(NamedTuple):
-    """The body of a page, with its metadata and the request."""
+    """The input of a reader: the body of a page, its metadata, and the requested format and part."""
 
     kind: Kind
     charset: str | None

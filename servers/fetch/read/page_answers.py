@@ -14,8 +14,8 @@ def make_head(page: Page) -> Head:
 
 
 def make_page(head: Head, body: bytes) -> Page:
-    """Return the page in a response, which is as untrusted as the page itself. Raises the FetchError in it, if any,
-    or `unreadable` if it is malformed.
+    """Return the page in a response, which is as untrusted as the page itself. Raises the FetchError that the
+    response contains, if any, or FetchError with code `unreadable` if the response is malformed.
     """
     try:
         if "error" in head:

@@ -1,10 +1,10 @@
-"""A PDF as a page."""
+"""Reads a PDF as a page."""
 
 from servers.common.documents.pdf import Pdf
 from servers.fetch.read.page import Metadata, Page, Source, describe
 
 _TIME_SHARE = 0.6
-"""Fraction of the time limit after which no further page is begun. The rest is for finishing the current page."""
+"""Fraction of the time limit after which no further page is begun, so that the current one can be finished."""
 
 
 def read_pdf_page(source: Source) -> Page:

@@ -1,4 +1,4 @@
-"""Reads untrusted pages in other processes, which may be killed. Images need no parsing, and are read in this
+"""Reads untrusted pages in other processes, which can be killed. Images need no parsing, and are read in this
 process."""
 
 from collections.abc import AsyncIterator
@@ -30,8 +30,8 @@ class Reader:
     async def warm(self) -> None:
         """Start a process like `prepare`, while a page is being loaded.
 
-        A page that arrives in the meantime waits for that process. Raises nothing, since the read of the page will
-        report errors.
+        A page that arrives before the process is ready waits for it. Never raises: reading the page will report the
+        error.
         """
         with suppress(WorkerError):
             await self.prepare()
@@ -41,8 +41,8 @@ class Reader:
     ) -> Page:
         """Return the page in the format `form`, or the part of it selected by `section` or `pages`.
 
-        Raises FetchError: `unsupported_type`, `unreadable`, `not_found` for a section, and `bad_argument` for a
-        format, a section or pages that do not fit the page.
+        Raises FetchError with code `unsupported_type`, `unreadable`, `not_found` for a section, or `bad_argument` for
+        a format, a section or pages that do not fit the page.
         """
         kind = find_kind(loaded.media_type, loaded.body, loaded.url)
         if form == "raw":

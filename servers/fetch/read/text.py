@@ -2,8 +2,9 @@
 
 The order is the same as in browsers (https://html.spec.whatwg.org/#determining-the-character-encoding): a byte order
 mark, the Content-Type, the declaration in the page. But a browser trusts each of them, and shows garbage if it is
-wrong. Here the bytes count as well. Text is hardly ever UTF-8 by accident, so valid UTF-8 is decoded as such even if
-a one-byte charset is declared. If bytes that are declared as UTF-8 are invalid, another charset is looked for.
+wrong. This module also examines the bytes. Text is hardly ever UTF-8 by accident, so valid UTF-8 is decoded as such
+even if a one-byte charset is declared. If too many bytes that are declared as UTF-8 are invalid, another charset is
+tried.
 """
 
 import re
@@ -53,7 +54,7 @@ def decode(body: bytes, declared: str | None, media_type: str, url: str = "") ->
         return japanese, _ISO_2022_JP.name
     utf8 = _decode_strictly(body, UTF8)
     if utf8 is not None:
-        # ASCII is the same in most charsets, so the declared one is kept.
+        # ASCII is the same in most charsets, so ASCII text has the declared charset.
         return utf8, (charset if charset is not None and utf8.isascii() else UTF8).name
     if charset == UTF8:
         if is_damaged(body):

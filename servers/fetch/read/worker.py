@@ -56,7 +56,7 @@ def main(timeout: float, mebibytes: int, requests: int) -> None:
             except FetchError as error:
                 quoted, _ = strip_invisible(error.quoted)
                 return {"error": [error.code, error.reason, error.suggestion, quoted]}, b""
-            if page.kind != "html":  # whose reader has stripped it
+            if page.kind != "html":  # the reader of HTML has stripped the text
                 shown, characters = strip_invisible(page.text)
                 page = page._replace(text=shown, removed=RemovedCounts(characters=characters))
             page = page._replace(metadata=Metadata(*(strip_invisible(fact)[0] for fact in page.metadata)))

@@ -1,1 +1,1 @@
-"""Changes to files on disk. No file is left partly written, and no data is lost."""
+"""Changes files on disk. No file is left partly written, and no data is lost."""

@@ -31,11 +31,11 @@ MAX_DEPTH = 100
 
 
 Mark = tuple[int, ...]
-"""Properties of an entry, at least one of which differs after the entry has been changed."""
+"""Properties of an entry, at least one of which differs after another program has changed the entry."""
 
 
 class Bounds:
-    """The limits of a walk through a tree, and the number of entries counted so far."""
+    """The limits of a walk through a directory tree, and the number of entries counted so far."""
 
     def __init__(
         self,
@@ -44,8 +44,8 @@ class Bounds:
         device: int | None = None,
         checkpoint: Callable[[], None] = lambda: None,
     ) -> None:
-        """Set the limits. With `device` the walk stays on that file system. `checkpoint` is called for each entry,
-        and raises if the call was cancelled.
+        """`path` is for errors. With `device`, the walk fails at a directory on another file system. `checkpoint` is
+        called for each entry, and raises if the call was cancelled.
         """
         self.entries = 0
         self.rooted = rooted
@@ -95,7 +95,7 @@ def children(entry: Entry, directory: int | None) -> Iterator[tuple[str, Entry]]
 
 
 def is_directory(entry: Entry) -> bool:
-    """Return True if the entry was a directory, not a link to one, when it was looked up."""
+    """Return True if the entry was a directory when it was looked up; False for a link to a directory."""
     return entry.stat is not None and stat.S_ISDIR(entry.stat.st_mode)
 
 
@@ -110,9 +110,9 @@ def delete(
     """Delete the entry at `place` and return the number of deleted entries. With `etag`, delete it only if its etag
     still matches.
 
-    A directory that is not empty needs `recursive`. Raises `not_empty`, `changed`, `too_large`, `denied` and
-    `cross_device` for its contents, and `bad_path` for an allowed directory or a parent of one. `checkpoint` may
-    raise until the first entry is deleted.
+    A directory that is not empty needs `recursive`. Raises FilesError with code `changed`; with `not_empty`,
+    `too_large`, `denied` and `cross_device` because of a directory's contents; and with `bad_path` for an allowed
+    directory or a parent of one. `checkpoint` may raise until the first entry is deleted.
     """
     roots = rooted.roots
     roots.require_writable(place)
@@ -142,8 +142,8 @@ def delete(
 
 
 def empty(entry: Entry, bounds: Bounds, depth: int = 1, remove: bool = True) -> None:
-    """Remove everything in the directory `entry`, including links but not their targets; without `remove`, only count
-    the entries."""
+    """Delete everything in the directory `entry`, including links but not their targets; without `remove`, only count
+    and check the entries."""
     with enter_directory(entry) as directory:
         bounds.require_enterable(stat_of(entry, directory), depth)
         for _, inner in children(entry, directory):
@@ -155,7 +155,8 @@ def empty(entry: Entry, bounds: Bounds, depth: int = 1, remove: bool = True) -> 
 
 
 def unlink_same(entry: Entry) -> None:
-    """Delete exactly this file or link, and never an entry that has replaced it. Raises `changed`, OSError."""
+    """Delete exactly this file or link, and never an entry that has replaced it. Raises OSError, and FilesError with
+    code `changed`."""
     temporary = temporary_entry(entry)
     rename(entry, temporary)
     now, before = stat_entry(temporary), entry.stat
@@ -185,7 +186,7 @@ def _delete_directory(entry: Entry, bounds: Bounds, recursive: bool, recorder: R
                 empty(entry, bounds)
             _remove_directory(entry, entry.place.path)
             return
-        # No other program knows the temporary name, so none adds entries that were not recorded.
+        # No other program knows the temporary name, so no entries are added that were not recorded.
         temporary = temporary_entry(entry)
         check_and_rename(entry, temporary)
         with ExitStack() as on_failure:

@@ -1,9 +1,9 @@
 """Unified diffs in git's format, built from the spans where two texts differ.
 
-Only those places and the lines around them are examined, so the size of the texts hardly matters. Only LF ends a line
-here, or CR in a text without LF: a CRLF file shows its CRs, and no other Unicode line separator splits a line. Within
-one span difflib finds the unchanged lines; a span too repetitive for its quadratic search is shown as one replaced
-block instead.
+Only the spans and the lines around them are examined, so the size of the texts hardly matters. Only LF ends a line,
+or CR in a text without LF: a CRLF file shows its CRs, and no other Unicode line separator splits a line. Within a
+span, difflib finds the unchanged lines; a span too repetitive for its quadratic search is shown as one replaced
+block.
 """
 
 from collections import Counter
@@ -24,10 +24,10 @@ class _Change(NamedTuple):
     """Lines of the old text that are replaced by lines of the new one. Either list may be empty."""
 
     start: int
-    """The position in the old text of the first character of these lines; `end` is the position after the last."""
+    """The position of the first replaced character in the old text; `end` is the position after the last one."""
     end: int
     line: int
-    """The number of lines before these in the old text; `new_line` is that in the new text."""
+    """The number of lines before the change in the old text; `new_line` is that number in the new text."""
     new_line: int
     old: list[str]
     new: list[str]
@@ -162,6 +162,6 @@ def _mark_lines(mark: str, lines: list[str]) -> Iterator[str]:
 
 
 def _format_span(start: int, length: int) -> str:
-    """Return a range of lines as a hunk header has it. `start` is the number of lines before the range."""
+    """Return a range of lines in the form of a hunk header. `start` is the number of lines before the range."""
     begin = start + (1 if length else 0)
     return f"{begin}" if length == 1 else f"{begin},{length}"

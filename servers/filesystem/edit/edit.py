@@ -43,8 +43,8 @@ from shared.program.files.metadata import lost_owner
 
 
 class FileEdits(NamedTuple):
-    """The edits to one file. With `etag`, they apply only if the file's etag still matches. `encoding` is its
-    charset, if given."""
+    """The edits to one file. With `etag`, they apply only if the file's etag still matches. `encoding` is the charset
+    of the file; None to detect it."""
 
     place: Place
     edits: Sequence[Edit]
@@ -55,8 +55,8 @@ class FileEdits(NamedTuple):
 class EditResult(NamedTuple):
     """The changes to one file as a unified diff, and its charset, size and etag (on a dry run, the unchanged ones).
 
-    `lost` lists the owner and group if they could not be kept, `tolerated` the differences between old texts and the
-    places that they match.
+    `lost` contains the owner and group if they could not be kept, and `tolerated` the differences between old texts
+    and the places that they match.
     """
 
     diff: str
@@ -83,7 +83,7 @@ class _ChangedFile(NamedTuple):
     edited: EditedText
     data: bytes
     is_exact: bool
-    """True if an etag was given: data appended in the meantime then counts as a change, too."""
+    """True if an etag was given: then data that another program appends counts as a change, too."""
 
 
 def edit_files(
@@ -96,12 +96,12 @@ def edit_files(
 ) -> list[EditResult]:
     """Apply the edits to all the files, or to none. Return a result for each file.
 
-    With `protected`, write-protected files are replaced too (see `require_replaceable`). `check` is called before
-    each edit; if it raises, nothing is changed. Raises `changed` if another program wrote one of them in the
-    meantime, `not_text`, `too_large`, `bad_encoding`, `unsure_charset` (see `require_sure`), and the errors of
-    `apply_edits`.
+    With `protected`, write-protected files and files with several hard links are replaced too. `check` is called
+    before each edit; if it raises, nothing is changed. Raises FilesError with code `changed` if another program wrote
+    one of the files in the meantime, with `not_text`, `too_large`, `bad_encoding`, or `unsure_charset` (see
+    `require_sure`), and the errors of `apply_edits`.
     """
-    # An edit for one version is not retried on another.
+    # With an etag, the edits are meant for one version of the file, so they are not retried on another.
     codes = ("changed",) if all(request.etag is None for request in requests) else ()
     options = _EditOptions(dry_run, protected, recorder)
     return retry(lambda: _edit_once(rooted, requests, options, check), codes)
@@ -140,7 +140,7 @@ def _edit_once(
         replaced = [file for file in changed if file.data != file.contents.data]
         for file in replaced:
             with os_errors(file.path):
-                # Checked before the change is recorded: the journal may give the old file a second name, a hard link.
+                # Check before the change is recorded: the journal may give the file another hard link.
                 require_replaceable(file.entry, stat_entry(file.entry), file.path, options.protected)
         if options.dry_run:
             return [_result(file, file.contents.stat) for file in changed]
@@ -185,7 +185,7 @@ def _replace_all(changed: Sequence[_ChangedFile]) -> list[EditResult]:
 
 
 def _replace(file: _ChangedFile, replacement: Entry, on_failure: ExitStack | None, leftovers: ExitStack) -> None:
-    """Replace the file. With `on_failure`, make a backup first, from which that stack restores the file."""
+    """Replace the file. With `on_failure`, first make a backup from which that stack will restore the file."""
     with os_errors(file.path):
         backup = None
         if on_failure is not None:

@@ -1,9 +1,9 @@
 """Translates the indentation that an edit uses into the indentation of the file.
 
-Models most often get white space wrong: spaces instead of tabs, two spaces instead of four, or a passage with less
-indentation. The lines that the old text matches in the file show how each indentation maps. They match only if
-each indentation in the old text maps to one in the file, and deeper ones map to deeper ones. The new text is then
-written with the file's indentation.
+The most common mistake of models is white space: spaces instead of tabs, two spaces instead of four, or a passage
+with less indentation. The lines in the file that match the old text show which indentation corresponds to which. They
+count as a match only if each indentation in the old text corresponds to one in the file, and deeper ones to deeper
+ones. The new text is then written with the file's indentation.
 """
 
 from collections import Counter
@@ -19,8 +19,8 @@ _MAX_COST = 1_000_000
 
 
 class Indents(NamedTuple):
-    """The indentation in the file for each indentation in the old text (`mapping`), and the text of one step:
-    `old_step` in the old text becomes `file_step` in the file. Both are empty if that is unknown.
+    """The indentation in the file for each indentation in the old text (`mapping`), and the text of one step of
+    indentation: `old_step` in the old text, `file_step` in the file. Both steps are empty if unknown.
     """
 
     mapping: dict[str, str]
@@ -34,7 +34,7 @@ class Indents(NamedTuple):
         if self.is_same:
             return indent
         if min(map(len, self.mapping)) < len(indent) < max(map(len, self.mapping)):
-            # It lies between two indentations of the old text, which has no such step: its style is inconsistent.
+            # This depth is between two depths of the old text but not one of them: the style is inconsistent.
             return None
         closest = min(self.mapping, key=lambda old_indent: abs(len(old_indent) - len(indent)))
         longer, shorter = (indent, closest) if len(indent) > len(closest) else (closest, indent)
@@ -62,10 +62,11 @@ def indent_of(line: str) -> str:
 def map_indentation(
     old_lines: Sequence[str], lines: Sequence[str], new: Sequence[str], surrounding: Iterable[str]
 ) -> Indents | None:
-    """Return the indentation of the `old_lines`, mapped to the indentation of the matching `lines`, or None if their
-    order differs.
+    """Return the indentation of the `old_lines`, mapped to the indentation of the matching `lines` of the file; None
+    if their indentations don't correspond.
 
-    The text of a step comes from both, or else from the `new` lines and the `surrounding` lines of the file.
+    The steps are taken from both, or else from the `old_lines` and `new` lines, and the `surrounding` lines of the
+    file.
     """
     pairs: dict[str, str] = {}
     for old, line in zip(old_lines, lines, strict=True):

@@ -1,11 +1,11 @@
 """Moves or copies a file, a link (not its target), or a directory with its contents, to an unused name.
 
-A copy is made next to its destination and renamed when it is complete, so a partial copy never appears there. It has
-the contents and the metadata of its source, but not the times; the result lists any owner, group or attributes that
-could not be kept.
+A copy is made under a temporary name next to its destination, and renamed when it is complete, so a partial copy
+never appears at the destination. It has the contents and the metadata of its source, but not the times; the result
+lists any owner, group or attributes that could not be kept.
 
-To another file system, a move copies the source with its times, and then deletes it; a move that would lose anything
-is refused.
+A move to another file system copies the source with its times, and then deletes it. It is refused if it would lose
+anything.
 """
 
 import errno
@@ -81,8 +81,8 @@ def move(
     """Rename the entry at `source` to `destination`, which must not exist. With `etag`, rename it only if the
     source's etag still matches. `checkpoint` may raise until the first rename.
 
-    A file that appears at the destination during the window described at `rename_to_unused` is replaced; so is an
-    empty directory that appears while a directory is moved.
+    A file that another program creates at the destination during the window described at `rename_to_unused` is
+    replaced. So is an empty directory that appears there while a directory is moved.
     """
     roots = rooted.roots
     for place in (source, destination):
@@ -129,8 +129,8 @@ def rename_entry(rooted: RootedFiles, old: Entry, new: Entry, checkpoint: Callab
 
 
 def _move_across(rooted: RootedFiles, old: Entry, new: Entry, checkpoint: Callable[[], None]) -> None:
-    """Move to another file system by a copy and a deletion. Raises `cross_device` if the copy would lose something,
-    and `changed` if another program changed the source meanwhile."""
+    """Move to another file system by a copy and a deletion. Raises FilesError with code `cross_device` if the copy
+    would lose something, and with code `changed` if another program changed the source during the copy."""
     path = old.place.path
     copy_run = _Copy(rooted, path, checkpoint, is_move=True)
     with _temporary_copy(rooted, old, new) as temporary:
@@ -161,8 +161,8 @@ def _temporary_copy(
     recorder: Recorder = NOT_RECORDED,
     describe: Callable[[Survey], None] = lambda _: None,
 ) -> Iterator[Entry]:
-    """Yield a temporary entry next to `new` for a copy of `old`. On success it is renamed to `new`; otherwise it is
-    removed."""
+    """Yield a temporary entry next to `new`, at which the block copies `old`. If the block succeeds, the copy is
+    renamed to `new`; otherwise it is deleted."""
     temporary = temporary_entry(new)
 
     def discard_all() -> None:
@@ -193,9 +193,9 @@ def copy(
     """Copy the entry at `source` to `destination`, which must not exist. With `etag`, copy it only if the source's
     etag still matches.
 
-    Raises `already_exists`, `too_large`, `special_file`, and `bad_path` for a directory that would contain its own
-    copy. `checkpoint` may raise at any time. A partial copy is always removed. A single file is on the disk when this
-    returns; the files of a directory get there when the system writes them.
+    Raises FilesError with code `already_exists`, `too_large`, `special_file`, or `bad_path` for a directory that
+    would contain its own copy. `checkpoint` may raise at any time. A partial copy is always deleted. A single file is
+    synced to disk; the files of a directory get there when the system writes them.
     """
     rooted.roots.require_writable(destination)
     with rooted.locate(source, follow=False) as old:
@@ -241,7 +241,7 @@ class _Copy:
             survey.record_creation(self._rooted.roots.path(place), state)
 
     def copy(self, old: Entry, new: Entry, depth: int) -> None:
-        """Copy the entry `old`, whatever its kind."""
+        """Copy a file, a link, or a directory with its contents."""
         self.bounds.count(old)
         self._rooted.roots.require_allowed(new.place)
         if old.stat is None:
@@ -262,7 +262,7 @@ class _Copy:
             raise FilesError("special_file", self._path, f"{shown} is neither a file, nor a directory, nor a link")
 
     def require_unchanged(self, old: Entry) -> None:
-        """Raise `changed` if `old` or its contents have changed since the copy."""
+        """Raise FilesError with code `changed` if `old` or its contents have changed since they were copied."""
         now = stat_entry(old)
         marks = {} if now is None else {old.place.parts: _mark(now)}
         if now is not None and is_directory(old):
@@ -280,8 +280,8 @@ class _Copy:
                 source = stack.enter_context(enter_directory(old))
             status = stat_of(old, source)
             self.bounds.require_enterable(status, depth)
-            # The owner needs permission to write into the copy. Its other metadata is set at the end, if the system
-            # gives directories a descriptor.
+            # The owner needs permission to write into the copy. The final mode and the other metadata are set at the
+            # end, if the system gives directories a descriptor.
             mode = stat.S_IMODE(status.st_mode) & 0o777 if source is None else initial_mode(status)
             make_directory(new, mode | stat.S_IRWXU)
             self._record(new, DIRECTORY)
@@ -312,7 +312,7 @@ class _Copy:
     def _copy_bytes(self, handle: Handle, target: int) -> State:
         """Copy the bytes and return the state of the copy, without a digest if none is needed."""
         # A file that occupies fewer bytes than its size, as disk images do, has holes: its copy should be sparse too.
-        # On Windows a status has no number of blocks, so no file seems to have holes.
+        # On Windows a status has no `st_blocks`, so no file seems to have holes.
         has_holes = getattr(handle.stat, "st_blocks", math.inf) * 512 < handle.stat.st_size
         digest, begin = new_digest(), self.size
         while block := os.read(handle.descriptor, _BLOCK_BYTES):
@@ -331,7 +331,7 @@ class _Copy:
             self._created.append((new.place, state))
 
     def _set_metadata(self, target: int, status: os.stat_result, attributes: Attributes) -> None:
-        """Set the metadata of the copy, which is open."""
+        """Set the metadata of the copy, which is open as the descriptor `target`."""
         self.lost |= dict.fromkeys(set_metadata(target, status, attributes))
         if self._is_move:
             os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))

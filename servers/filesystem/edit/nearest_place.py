@@ -1,4 +1,5 @@
-"""Finds the place in a file for which an old text, which matches nowhere, was probably meant, and the differences."""
+"""Finds the lines of a file that an edit most likely meant if its old text matches nowhere, and describes how they
+differ from the old text."""
 
 import re
 from collections import defaultdict
@@ -23,7 +24,7 @@ _MAX_SHOWN_CHARACTERS = 80
 _MAX_DIFFERENCES = 3
 """Maximum number of differences that are shown."""
 _MIN_COMMON_LINES = 300
-"""Words and lines that occur at least this many times are ignored."""
+"""Words and lines that occur at least this many times in the file are ignored."""
 _MAX_CANDIDATES = 6
 """Maximum number of places with the most votes whose lines are compared."""
 _LINE_WEIGHT = 3
@@ -37,7 +38,7 @@ def nearest_place(lines: Sequence[str], old_lines: Sequence[str], before: int = 
     """Describe the lines most similar to the old ones, with their numbers and the differences; None if no lines are
     similar enough.
 
-    `lines` are preceded by `before` other lines of the file, which count in line numbers.
+    `before` is the number of lines of the file that precede `lines`.
     """
     lines, old_lines = lines[:_MAX_LINES], old_lines[:_MAX_OLD_LINES]
     votes = _votes(lines, old_lines) or _most_similar_line(lines, old_lines)
@@ -61,8 +62,8 @@ def nearest_place(lines: Sequence[str], old_lines: Sequence[str], before: int = 
 
 
 def _votes(lines: Sequence[str], old_lines: Sequence[str]) -> defaultdict[int, float]:
-    """Return the votes for each line to be the one that the old text begins at. Lines and words that both texts
-    contain vote; the rarer they are, the more their votes count."""
+    """Return the votes for each line as the line at which the old text begins. Each line or word that both texts
+    contain votes; the rarer it is, the more its vote counts."""
     lines_of_token: defaultdict[str, list[int]] = defaultdict(list)
     for number, line in enumerate(old_lines):
         for token in _tokens(line):
@@ -82,7 +83,7 @@ def _votes(lines: Sequence[str], old_lines: Sequence[str]) -> defaultdict[int, f
 
 
 def _most_similar_line(lines: Sequence[str], old_lines: Sequence[str]) -> defaultdict[int, float]:
-    """Return one vote, for the place where the first old line meets the line that is spelled most like it. This is
+    """Return one vote, for the place where the first old line is aligned with the line spelled most like it. This is
     for texts without a common word."""
     votes: defaultdict[int, float] = defaultdict(float)
     position, first = next(((position, line) for position, line in enumerate(old_lines) if line.strip()), (0, ""))
@@ -102,7 +103,7 @@ def _tokens(line: str) -> set[str]:
 
 
 def _similarity(window: Sequence[str], old_lines: Sequence[str]) -> float:
-    """Return the similarity of both, from 0 to 1: the higher one of a comparison line by line, and one of equal
+    """Return the similarity, from 0 to 1: the higher of two comparisons. One is line by line; the other counts equal
     lines, which allows for added and missing lines."""
     ratios = [
         SequenceMatcher(None, line.strip()[:_MAX_LINE_CHARACTERS], old_line.strip()[:_MAX_LINE_CHARACTERS]).ratio()
@@ -152,5 +153,6 @@ def _escape_invisible(text: str) -> str:
 
 
 def _quote(text: str, show: Callable[[str], str] = _escape_invisible) -> str:
-    """Return the text in quotes. `show` is `ascii` if the texts differ only in how accents are composed."""
+    """Return the text in quotes. `show` is `ascii` if the compared texts differ only in how accents are composed,
+    since they look the same."""
     return show(text if len(text) <= _MAX_SHOWN_CHARACTERS else f"{text[:_MAX_SHOWN_CHARACTERS]}...")

@@ -1,4 +1,4 @@
-"""Unified diffs as edits: each hunk contains the old and new text of an edit, and its line number.
+"""Converts unified diffs to edits: each hunk contains the old and new text of an edit, and its line number.
 
 They are read as models write them: the counts of a hunk may be wrong, an empty line may lack its space, a hunk may
 have no line numbers, a file may have several headers (anomalyco/opencode#48474), and one may be `*** Update File:
@@ -24,7 +24,7 @@ _HEADING = r"@@ +(?!-\d)(\S.*?)(?: @@)?"
 _NULL_PATH = "/dev/null"
 _UPDATE_HEADER = "*** Update File: "
 _NO_EOL_MARKER = "\\"
-"""Start of the marker after a line without a line ending, which only the last line of a file can be."""
+"""Start of the marker `\\ No newline at end of file`, after the last line of a file."""
 _MARKS = (" ", "+", "-", _NO_EOL_MARKER)
 _PREFIXES = "abciow12"
 """Letters that git writes before a path, as in `a/PATH`, including those of `diff.mnemonicPrefix`."""
@@ -45,8 +45,8 @@ _REFUSED = {
     r"\*\*\* Move to: ": "renames a file: use move_file",
     "@@@": "begins a merge hunk: use a diff against one of the parents",
 }
-"""Patterns for the beginnings of lines outside hunks that announce a change that no edit can make, each with the
-reason for the refusal."""
+"""Changes that no edit can make: patterns for the line outside hunks that announces each, with the reason for the
+refusal."""
 
 
 class FilePatch(NamedTuple):
@@ -57,7 +57,7 @@ class FilePatch(NamedTuple):
 
 
 def read_patch(text: str) -> list[FilePatch]:
-    """Return the files of a unified diff, in order. Raises `bad_patch`."""
+    """Return the files of a unified diff, in order. Raises FilesError with code `bad_patch`."""
     lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
     files: dict[str, FilePatch] = {}
     edits: list[Edit] = []
@@ -92,7 +92,7 @@ def read_patch(text: str) -> list[FilePatch]:
         ):
             raise _bad_patch(index, "is within a hunk but does not begin with a space, + or -")
         else:
-            # One of the header lines that git writes between files, or a line of the text of an email.
+            # Skip a header line that git writes between files, or a line of the text of an email.
             index += 1
     if len(files) > MAX_FILES:
         raise FilesError("bad_patch", "", f"it has more than {MAX_FILES} files", "Split it into several patches.")
@@ -108,7 +108,7 @@ def _precedes_hunk(lines: list[str], index: int) -> bool:
 
 
 def _begins_file(lines: list[str], index: int) -> bool:
-    # Some models write the header of both formats for one file; then only the second one counts.
+    # Some models write the headers of both formats for one file; then only the second header counts.
     return _begins_unified(lines, index) or (
         lines[index].startswith(_UPDATE_HEADER) and not _begins_unified(lines, index + 1)
     )

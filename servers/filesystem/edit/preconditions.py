@@ -1,4 +1,4 @@
-"""Conditions for a change, such as that the file can be replaced and is unchanged since it was read."""
+"""Checks before a change, for example that the file can be replaced and is unchanged since it was read."""
 
 import os
 import re
@@ -20,7 +20,7 @@ _MAX_NAMES = 10_000
 
 
 def require_file_name(place: Place) -> None:
-    """Raise `bad_path` if the path ends like the path of a directory."""
+    """Raise FilesError with code `bad_path` if the path ends like the path of a directory."""
     end = place.path.replace("\\", "/") if os.sep == "\\" else place.path
     if end.endswith(("/", "/.", "/..")):
         raise FilesError(
@@ -29,7 +29,7 @@ def require_file_name(place: Place) -> None:
 
 
 def require_same(status: os.stat_result | None, etag: str | None, path: str) -> None:
-    """Raise `changed` if an `etag` is given and differs from that of the file with this `status`."""
+    """Raise FilesError with code `changed` if an `etag` is given and the file with this `status` has another one."""
     if etag is None:
         return
     if status is None:
@@ -42,8 +42,8 @@ def require_same(status: os.stat_result | None, etag: str | None, path: str) -> 
 
 
 def require_free(status: os.stat_result | None, path: str, source: Place | None = None) -> None:
-    """Raise `already_exists` unless `status` is None. If it is that of a directory, the error says how to put
-    `source` into the directory."""
+    """Raise FilesError with code `already_exists` unless `status`, that of the entry at `path`, is None. If the entry
+    is a directory, the error says how to put `source` into it."""
     if status is None:
         return
     if source is not None and source.parts and stat.S_ISDIR(status.st_mode):
@@ -53,13 +53,15 @@ def require_free(status: os.stat_result | None, path: str, source: Place | None 
 
 
 def require_new_name(rooted: RootedFiles, new: Place, source: Place | None = None) -> None:
-    """Raise unless the name of `new`, which does not exist, is one to create. `source` is the entry that gets it.
+    """Require that an entry with the name of `new`, which does not exist, may be created. `source` is the entry that
+    is being renamed to it, if any.
 
-    Raises `bad_path` for a name with a backslash, a control character, or quotes or white space around it, unless
-    `source` already has that name: some models send a line break after a path (anomalyco/opencode#43112), and some
-    hosts the separators of Windows (microsoft/vscode#289166). Raises `already_exists` if the directory contains the
-    same name with its accents composed otherwise, unless `source` is being renamed: macOS decomposes accents and
-    models compose them, so a second file would be created that looks like the first.
+    Raises FilesError with code `bad_path` for a name with a backslash, a control character, or quotes or white space
+    around it, unless `source` already has that name: some models send a line break after a path
+    (anomalyco/opencode#43112), and some hosts the separators of Windows (microsoft/vscode#289166). Raises FilesError
+    with code `already_exists` if the directory contains an entry other than `source` whose name differs only in how
+    accents are composed in Unicode: macOS decomposes accents and models compose them, so a second file would be
+    created that looks like the first.
     """
     if not new.parts:
         return
@@ -76,13 +78,13 @@ def require_new_name(rooted: RootedFiles, new: Place, source: Place | None = Non
     for other in same:
         is_source = source is not None and (source.root_index, source.parts) == (other.root_index, other.parts)
         if not is_source and not rooted.roots.denies(other):
-            reason = "already exists under a name whose accents are composed otherwise"
+            reason = "already exists under a name whose accents are composed differently"
             raise FilesError("already_exists", new.path, reason, f"Use {rooted.roots.uri(other)}.")
 
 
 def require_replaceable(entry: Entry, status: os.stat_result | None, path: str, protected: bool) -> None:
-    """Raise unless the entry can be written: it does not exist, or is a regular, writable file without other hard
-    links. With `protected`, it may be any regular file.
+    """Raise FilesError unless the entry can be written: it does not exist, or is a regular, writable file without
+    other hard links. With `protected`, a regular file may also be write-protected or have other hard links.
     """
     if status is None:
         if entry.linked:

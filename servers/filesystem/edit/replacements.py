@@ -1,6 +1,6 @@
-"""Replaces passages of a text, each given by its old wording.
+"""Replaces passages of a text, each given by its old text.
 
-An edit must match exactly one place, or as many places as it specifies. Line ends are compared as LF, so an edit
+An edit must match exactly one place, or as many places as it specifies. Line endings are compared as LF, so an edit
 written with LF matches in a CRLF file. Inserted text gets the line endings of the lines it replaces, and everything
 outside the changed lines stays as it is, even in files with mixed line endings.
 
@@ -8,9 +8,9 @@ If there is no exact match, lines are compared without leading and trailing whit
 its indentation can be translated (see `indentation`), and the result reports it. Only lines that change are replaced,
 with the file's indentation.
 
-Searching megabytes of text takes milliseconds during which no other thread runs Python, while a thread that lists a
-directory needs the interpreter again after each system call. So the work is done in steps with pauses, by one thread
-at a time, and short work in other threads gets its turn in between.
+Searching megabytes of text takes milliseconds during which no other thread can run Python. A thread that lists a
+directory, for example, needs the interpreter again after each system call. So edits are made in steps with pauses, by
+one thread at a time, and other threads run during the pauses.
 """
 
 import threading
@@ -49,8 +49,8 @@ class Edit(NamedTuple):
     """Old text, new text, and the number of places with the old text, all of which are replaced; 0 means any number.
 
     If the number is 1, overlapping places count as well; otherwise they don't. If the edit is a hunk of a diff,
-    `line` is its line number from 1, or 0: the old text consists of whole lines, and if there are several places, the
-    one at that line is replaced, or else the first one from the last of the lines `headings` on.
+    `line` is its line number from 1, or 0 if unknown; otherwise it is None. The old text of a hunk consists of whole
+    lines. If it matches several places, the one at `line` is replaced, or else the first one after the `headings`.
     """
 
     old: str
@@ -66,8 +66,8 @@ def apply_edits(
     """Return `text` after all `edits`, each applied to the result of the previous one. `path` is for error messages.
     `check` is called before each edit, which takes time proportional to the text.
 
-    Raises `FilesError` with `bad_edit`, `no_match`, `ambiguous_match` where an edit should match once, or
-    `wrong_count`.
+    Raises FilesError with code `bad_edit`, `no_match`, `wrong_count`, or `ambiguous_match` for several matches of an
+    edit that should match once.
     """
     if not edits:
         raise FilesError("bad_edit", path, "there are no edits")
@@ -112,9 +112,9 @@ def _replacements(text: str, edit: Edit, edit_number: _EditNumber) -> tuple[list
 
 
 def _is_half_indented(text: str, edit: Edit, position: int) -> bool:
-    """Return True if the old text is whole lines without the first one's indentation, which the new text omits too.
+    """Return True if the old text consists of whole lines, and both texts omit the indentation of the first line.
 
-    Inserted unchanged, it would leave a line with the wrong indentation.
+    Inserted unchanged, such a new text would leave a line with the wrong indentation.
     """
     before, end = text[text.rfind("\n", 0, position) + 1 : position], position + len(edit.old)
     if not before.isspace() or not (edit.old.endswith("\n") or text[end : end + 1] in ("", "\n")):
@@ -133,8 +133,7 @@ def _is_half_indented(text: str, edit: Edit, position: int) -> bool:
 
 
 def _find_offsets(text: str, needle: str, count: int, step: int) -> list[int]:
-    """Return the offsets of `needle` in `text`, including at most a few more than requested."""
-    # One place more than is allowed and shown, so that the caller can tell that there are more.
+    """Return the offsets of `needle` in `text`: at most one more than an edit may match and an error can list."""
     max_places = max(count or MAX_PLACES, _MAX_SHOWN) + 1
     places: list[int] = []
     position = text.find(needle)
@@ -151,7 +150,7 @@ def _find_hunk(text: str, edit: Edit) -> list[int]:
     if not edit.old.endswith("\n") or (edit.new and not edit.new.endswith("\n")):
         start = len(text) - len(edit.old)
         return [start] if f"\n{text}".endswith(f"\n{edit.old}") else []
-    # With a line ending before the text, every line is preceded by one, including the first.
+    # With an LF added before the text, every line is preceded by one, including the first.
     places = _find_offsets(f"\n{text}", f"\n{edit.old}", edit.places, step=len(edit.old))
     if len(places) > 1 and edit.line:
         start = 0
@@ -172,7 +171,7 @@ def _find_hunk(text: str, edit: Edit) -> list[int]:
 
 def _line_of_heading(lines: Sequence[str], headings: Sequence[str]) -> int:
     """Return the line number, from 1, of the last heading. Each heading is searched for below the previous one.
-    Return 0 if a heading is missing, or if several lines equal the first one."""
+    Return 0 if a heading is missing, or if several lines equal the first heading."""
     stripped = [line.strip() for line in lines]
     if stripped.count(headings[0]) != 1:
         return 0
@@ -206,8 +205,8 @@ def _require_count(count: int, lines: list[int], edit_number: _EditNumber) -> No
 
 
 def _tolerant_replacements(text: str, edit: Edit, edit_number: _EditNumber) -> tuple[list[Replacement], str | None]:
-    """Return the replacements for matches whose lines differ from the old text in surrounding white space, and the
-    tolerated differences."""
+    """Return the replacements for matches whose lines differ from the old text only in leading and trailing white
+    space, and a note on the tolerated differences."""
     lines = text.split("\n")
     old_lines = edit.old.removesuffix("\n").split("\n")
     needle = "\n".join(line.strip() for line in old_lines)
@@ -224,7 +223,7 @@ def _tolerant_replacements(text: str, edit: Edit, edit_number: _EditNumber) -> t
         numbers = [number for number in numbers if number >= heading > 0][:1] or numbers
     _require_count(edit.places, numbers, edit_number)
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
-    # The last line keeps its line ending, or stays without one.
+    # Both texts lose their last line ending, so that the last replaced line keeps its own, if it has one.
     new = edit.new.removesuffix("\n").split("\n") if edit.new else []
     changes: list[Replacement] = []
     mappings: list[Indents] = []

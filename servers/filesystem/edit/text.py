@@ -1,8 +1,8 @@
 """Text that is being edited, and the record of its changed parts.
 
 Edits are made to the text with LF line endings. Each change is recorded as a span: its position in the original, and
-its current position. Adjacent spans are merged. At the end, only the spans get the line endings that the original has
-there, and everything between them is copied from the original. A diff only needs to compare the spans.
+its current position. Adjacent spans are merged. At the end, each span gets the line endings of the original part that
+it replaces, and everything between spans is copied from the original. A diff only needs to compare the spans.
 """
 
 import bisect
@@ -18,7 +18,8 @@ Replacement = tuple[int, int, str]
 
 
 class EditedText(NamedTuple):
-    """A text before and after editing, the spans where they differ, and the tolerated differences of old texts."""
+    """A text before and after editing, the spans where both differ, and the tolerated differences between the old
+    texts of edits and the places that they matched."""
 
     before: str
     after: str
@@ -45,8 +46,8 @@ class Text:
         return lf(text).replace("\r", "\n") if self._usual_eol == "\r" else lf(text)
 
     def replace(self, replacements: Sequence[Replacement]) -> None:
-        """Make the replacements, which are in order and don't overlap. Lines at their start and end that stay the
-        same are not recorded as changed."""
+        """Make the replacements, which are in order and don't overlap. Lines that stay the same at the start and end
+        of a replacement are not recorded as changed."""
         pieces: list[str] = []
         spans: list[Span] = []
         position = size = 0
@@ -117,7 +118,7 @@ def _common_lines(old: str, new: str, from_end: bool = False) -> int:
         old_lines.reverse()
         new_lines.reverse()
     size = 0
-    # The last piece has no line end of its own, so it never counts.
+    # The last piece has no line ending, so it never counts.
     for line, new_line in zip(old_lines[:-1], new_lines[:-1], strict=False):
         if line != new_line:
             break
@@ -127,7 +128,7 @@ def _common_lines(old: str, new: str, from_end: bool = False) -> int:
 
 def _compose(earlier: list[Span], later: list[Span]) -> list[Span]:
     """Return the spans of two rounds of changes, merged into one round. `later` changes the result of `earlier`."""
-    # Each span, by its position in the text between the two rounds, with its growth in the first round and in the
+    # Each span, by its position in the text after the first round, with its growth in the first round and in the
     # second.
     marks = [(span[2], span[3], _growth(span), 0) for span in earlier]
     marks += [(span[0], span[1], 0, _growth(span)) for span in later]

@@ -1,10 +1,10 @@
 """Writes, appends to and creates whole files, and creates directories.
 
-Each operation needs a writable place, locks the name it changes, and works in an open directory. Files are replaced
-atomically (see `atomic`). Text is appended with `O_APPEND`, so that nothing that other programs append at the same
-time is lost. It is written in the file's charset and line endings. If text could only be appended in part, that part
-is removed again, unless another program has appended more since. An overwritten file keeps its charset, byte order
-mark and CRLF line endings as well. A link at the end of the path is followed if its target exists below the roots.
+Each operation needs a writable place, locks the name that it changes, and works in an open directory. Files are
+replaced atomically (see `atomic`). Text is appended with `O_APPEND`, so that nothing is lost that other programs
+append at the same time, and in the file's charset and line endings. If only part of it could be appended, that part
+is removed again, unless another program has appended more since. An overwritten file also keeps its charset, byte
+order mark and CRLF line endings. A link at the end of the path is followed if its target exists below the roots.
 """
 
 import os
@@ -61,7 +61,8 @@ Mode = Literal["overwrite", "create", "append"]
 
 
 class Contents(NamedTuple):
-    """The contents of a text file when it was read, without its byte order mark, and its extended attributes."""
+    """A text file when it was read: its status, extended attributes and bytes, and its text without a byte order
+    mark."""
 
     stat: os.stat_result
     attributes: Attributes
@@ -83,8 +84,8 @@ class WriteResult(NamedTuple):
 
 class WriteOptions(NamedTuple):
     """The options of a write. With `etag`, the file is written only if its etag still matches. With `protected`,
-    write-protected files are written too (see `require_replaceable`). The charset is `encoding`, or else the charset
-    of the existing file, or else UTF-8.
+    write-protected files and files with several hard links are replaced too. The charset is `encoding`, or else the
+    charset of the existing file, or else UTF-8.
     """
 
     etag: str | None = None
@@ -110,9 +111,10 @@ def write_file(
     options: WriteOptions = _DEFAULTS,
     recorder: Recorder = NOT_RECORDED,
 ) -> WriteResult:
-    """Write `text` to `place` in one step: overwrite a file, create a new one only, or append.
+    """Write `text` to `place` in one step. `mode` is "overwrite", "create" for a new file only, or "append".
 
-    Raises `changed`, `bad_encoding`, `unsure_charset` (see `require_sure`), and `already_exists` for "create".
+    Raises FilesError with code `changed`, `bad_encoding`, `unsure_charset` (see `require_sure`), or `already_exists`
+    for "create".
     """
     require_file_name(place)
     # If the caller accepts any version of the file, the write is retried after a concurrent change.
@@ -128,7 +130,7 @@ def create_directory(rooted: RootedFiles, place: Place, recorder: Recorder = NOT
 
     def describe(survey: Survey) -> None:
         path: str | None = None
-        # Each place is inside the previous one, so all after the first missing one are created too.
+        # Each place is inside the previous one, so all places after the first missing one are created too.
         for directory in places:
             if path is None:
                 with rooted.locate(directory) as entry:
@@ -148,7 +150,7 @@ def read_contents(
     rooted: RootedFiles, entry: Entry, handle: Handle | None, encoding: str | None, limit: int = MAX_EDITED
 ) -> Contents:
     """Return the contents of the file, which is locked. `handle` is the open file, if the lock has opened it. Raises
-    `not_text`, `bad_encoding` and `too_large`.
+    FilesError with code `not_text`, `bad_encoding` or `too_large`.
     """
     path = entry.place.path
     # The status from the path lookup may be outdated: it was read before the file was locked.
@@ -168,7 +170,7 @@ def read_contents(
 
 
 def _write_once(rooted: RootedFiles, place: Place, request: _WriteRequest) -> WriteResult:
-    """Write like `write_file`, without another attempt after a concurrent change."""
+    """Write like `write_file`, but don't retry after a concurrent change."""
     rooted.roots.require_writable(place)
     with rooted.locate(place) as entry, lock_entries(entry) as (handle,):
         rooted.roots.require_writable(entry.place)
@@ -184,7 +186,7 @@ def _write_once(rooted: RootedFiles, place: Place, request: _WriteRequest) -> Wr
         head, attributes = (b"", None) if status is None else _read_head(rooted, entry._replace(stat=status), handle)
         text, charset = _match_format(head, request, entry.place.path)
         data = encode(text, charset, place.path)
-        # An overwrite replaces any version, but an undo can restore only the version that was recorded.
+        # Without an etag, any version may be overwritten, but an undo can restore only the version that was recorded.
         is_exact = request.options.etag is not None or request.recorder.is_on
         put_file = partial(exchange, expected=status, data=None) if is_exact and status is not None else None
 
@@ -266,8 +268,8 @@ def _append_text(rooted: RootedFiles, entry: Entry, handle: Handle | None, reque
 
 
 def _append(entry: Entry, data: bytes, status: os.stat_result) -> os.stat_result:
-    """Append to the file with this `status`, and return its new status. Raises `changed` if the file has been
-    replaced by another one, before or while the data was appended.
+    """Append to the file with this `status`, and return its new status. Raises FilesError with code `changed` if the
+    file has been replaced by another one, before or while the data was appended.
     """
     descriptor = open_to_append(entry)
     try:
@@ -299,7 +301,7 @@ def _make_directory(rooted: RootedFiles, place: Place) -> bool:
         try:
             make_directory(entry)
         except FileExistsError:
-            # Another program created it first. If it is not a directory, the next step fails.
+            # Another program has created an entry there. If that is not a directory, the next step fails.
             return False
         sync_directory(entry)
         return True

@@ -1,8 +1,8 @@
 """Asks the user before files are changed, if the server runs with `--confirm`.
 
 The user consents to specific versions of files, identified by etag. Each function returns the etag, or the arguments
-for the change with the etag, so that the change fails if the file has been modified since. A change that is bound to
-fail is refused without asking the user.
+for the change with the etag, so that the change fails if the file has been modified since. A change that would fail
+anyway is refused without asking the user.
 """
 
 import os

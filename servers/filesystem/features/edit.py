@@ -1,7 +1,7 @@
 """The tools that change files.
 
-The modules in `edit` and `history` are loaded by the first call that uses one of their names (see
-`servers/start.py`), so annotations with their types are quoted.
+The modules in `edit` and `history` are imported by the first call that uses one of their names (see
+`servers/start.py`), so annotations that use their types are quoted.
 """
 
 import json

@@ -1,7 +1,7 @@
-"""Directory entries as resources, with the metadata that hosts show and a priority for some.
+"""Directory entries as resources, with metadata that hosts show, and hints such as a priority.
 
-Hosts may use these hints to choose the context for a model, so they are used sparingly: most entries only have a
-modification time. All other hints are derived from the name, without reading the file.
+Hosts may use the hints to choose the context for a model, so few entries have any but a modification time. All other
+hints are derived from the name, without reading the file.
 """
 
 from datetime import UTC, datetime

@@ -90,9 +90,9 @@ async def read_media_file(ctx: Ctx, path: str) -> CallToolResult:
 
 
 def _block_of(read: BytesRead, image_type: str | None, uri: str, budget: int) -> _Block:
-    """Return a file in a form that hosts can show. An SVG drawing is returned as text, of at most `budget` bytes.
-    `image_type` is the media type of an image that models accept; None for all others, since an image that a model
-    rejects ends the conversation in some hosts."""
+    """Return a file in a form that hosts can show. An SVG drawing of at most `budget` bytes is returned as text.
+    `image_type` is the media type of an image that models accept; None for all other files, since an image that a
+    model rejects ends the conversation in some hosts."""
     if not read.data:
         return TextContent(text=EMPTY)
     if image_type is not None:

@@ -1,4 +1,4 @@
-"""Messages to the user in addition to results, sent as log messages to clients that have enabled that log level."""
+"""Messages to the user in addition to results, sent as log messages to clients that have enabled their level."""
 
 from typing import Any
 
@@ -63,8 +63,8 @@ def _wrap_handler(method: Method, handler: Handler) -> Handler:
 
 
 failures = Extension[Files]("failures", around=_wrap_handler)
-"""If a call fails, tells the user which allowed directories can't be reached, for example on an unplugged disk, and
-adds advice to the error.
+"""If a call fails, reports to the user which allowed directories can't be reached, for example on an unplugged disk,
+and adds advice to the error.
 """
-# A handler that answers at once passes a call that fails on to the ordinary handler, so only that one is wrapped.
+# If a handler that answers at once fails, the ordinary handler gets the call, so only the ordinary one is wrapped.
 failures.around_at_once = lambda _method, handler: handler

@@ -118,11 +118,11 @@ def _facts(read: BytesRead) -> dict[str, Any]:
 
 
 async def _read_part(ctx: Ctx, uri: str, place: Place, offset: int | None, length: int | None) -> Contents:
-    """Return a part of the file, with the URI of the next one. Without a `length`, it ends at a line ending, if there
-    is one."""
+    """Return a part of the file, with the URI of the next part. Without a `length`, the part ends at a line ending,
+    if it contains one."""
     budget, start = read_budget(ctx), offset or 0
     read = await ctx.state.read_bytes(place, base64_capacity(budget), ctx.turn, start, length)
-    # It is returned as text only if its UTF-8 form equals the bytes of the file, so that parts can be joined again.
+    # A part is text only if its UTF-8 form equals the bytes of the file, so that clients can join the parts.
     text = decode_plain(read.data)
     if length is None and start + len(read.data) < read.size:
         text = _whole_lines(read.data, budget)
@@ -140,8 +140,8 @@ async def _read_part(ctx: Ctx, uri: str, place: Place, offset: int | None, lengt
 
 
 def _whole_lines(data: bytes, budget: int) -> str | None:
-    """Return the text at the start of the data, without an incomplete character or line at its end; None if it is not
-    text. A line that takes more than half of the budget is cut.
+    """Return the text at the start of the data that fits the budget, without an incomplete character or line at its
+    end; None if the data is not text. If whole lines would use less than half of the budget, the last line is cut.
     """
     texts = (decode_plain(data[: len(data) - cut]) for cut in range(_MAX_CHARACTER_BYTES))
     text = next((text for text in texts if text is not None), None)

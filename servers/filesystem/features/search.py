@@ -1,7 +1,7 @@
 """The tools that list directories and find files.
 
-The modules in `search` are loaded by the first call that uses one of their names (see `servers/start.py`), so
-annotations with their types are quoted.
+The modules in `search` are imported by the first call that uses one of their names (see `servers/start.py`), so
+annotations that use their types are quoted.
 """
 
 from collections.abc import Callable
@@ -41,7 +41,7 @@ _TIME_SHARE = 0.7
 
 def _list_at_once(ctx: Ctx, path: str, limit: int | None, cursor: str | None) -> str | None:
     files, place, page = ctx.state, ctx.state.place(path), _page(ctx, limit, cursor)
-    # The first use of `listing` imports it. That happens here, because `scan` measures how long the disk takes.
+    # Use `listing` here, which imports it the first time: `scan` below measures how long the disk takes.
     page_of = partial(listing.page_of, rooted=files.rooted, place=place, page=page, names_only=True)
     listed = files.small.scan(place, page_of)
     return None if listed is None else summaries.listing_text(listed)

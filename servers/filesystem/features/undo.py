@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 tools = Features[Files]()
 
 _NOTE_BYTES = 100
-"""Number of bytes reserved for the note that says how the list was cut."""
+"""Number of bytes reserved for the note about changes that are not shown."""
 _MAX_PATHS = 3
 """Maximum number of paths listed for one change."""
 

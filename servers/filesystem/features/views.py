@@ -1,7 +1,6 @@
 """Data for the app pages, in addition to a result's text: entries with sizes and times, and complete diffs.
 
-Each directory of a tree comes with all of its entries or with none. In the latter case the page requests a listing of
-it.
+Each directory of a tree comes with all of its entries or with none. If it has none, the page requests a listing.
 """
 
 from collections import deque
@@ -104,7 +103,7 @@ def _fits(budget: ByteBudget, entry: Entry) -> bool:
 
 def _tree_entry(path: str, uri: str, node: "TreeNode") -> Entry:
     """Return the entry for a node in the directory at `path`. Its `uri` is set if its displayed name is escaped."""
-    # No name contains a slash, so the URI after it can be recognized.
+    # No name contains a slash, so the URI after the name can be recognized.
     name, _, own_uri = node["name"].partition(f" ({_FILE_SCHEME}")
     if own_uri:
         return _entry(path + name, node["kind"], _FILE_SCHEME + own_uri.removesuffix(")"))

@@ -14,8 +14,8 @@ class NotRecorded(Exception):
 
 
 class Step(NamedTuple):
-    """The change of one path: its state before and after, and, for a file, the `image` of its earlier contents. With
-    `destination`, the entry at `path` was moved there with all its contents.
+    """The change of one path: its states before and after the change, and, for a file, the `image` of its earlier
+    contents. With `destination`, the entry at `path` was moved there with all its contents.
     """
 
     path: str
@@ -35,7 +35,7 @@ class Change(NamedTuple):
     of the change that it undoes, `undone_by` the number of the change that undid it.
 
     `run` identifies the process that made the change (see `Journal.run`). The `status` is `pending` while the change
-    is being made, then `done`, or `interrupted` if only some of its steps, those that are recorded, were made.
+    is being made, then `done`, or `interrupted` if only some of its steps were made; the others are then deleted.
     """
 
     number: int

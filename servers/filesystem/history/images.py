@@ -1,8 +1,8 @@
 """Images: the contents of files before they were changed.
 
 Small contents are stored in the journal itself, so that a change costs one disk write. Larger contents become a file
-in the journal's folder: on the same file system a hard link to the file that is about to be replaced or deleted,
-which takes neither time nor space; otherwise a copy. Only the owner can read the folder.
+in the journal's folder. On the same file system, it is a hard link to the file that is about to be replaced or
+deleted, which takes neither time nor space; otherwise it is a copy. Only the owner can read the folder.
 """
 
 import os
@@ -16,13 +16,13 @@ from shared.program.files.atomic import discard, link, sync, sync_directory, tem
 from shared.program.files.entries import Entry, create, entry_at, stat_entry
 
 MAX_INLINE_BYTES = 65_536
-"""Maximum size of a small file, in bytes."""
+"""Maximum size of contents that are stored in the journal itself, in bytes."""
 _BLOCK_BYTES = 1024 * 1024
 
 
 class Image(NamedTuple):
-    """The earlier contents of a file of `size` bytes: `data`, or the file `name`; with neither, the first bytes of
-    its current contents, since data was only appended to it.
+    """The earlier contents of a file, `size` bytes: `data`, or the contents of the file `name` in the folder. If both
+    are None, data was only appended: the earlier contents are the first `size` bytes of the file.
     """
 
     size: int
@@ -39,8 +39,8 @@ class Images:
         self._run = run
 
     def store(self, rooted: RootedFiles, entry: Entry, size: int, data: bytes | None) -> Image:
-        """Store the contents of the file at the entry: `data`, which may be None if they are longer than
-        `MAX_INLINE_BYTES`, since they are then linked or copied. Raises OSError, PathError.
+        """Store the contents of the file at the entry. `data` are these contents; it may be None if they are longer
+        than `MAX_INLINE_BYTES`, since the file is then linked or copied. Raises OSError, PathError.
         """
         if data is not None and size <= MAX_INLINE_BYTES:
             return Image(size, data)
@@ -57,8 +57,8 @@ class Images:
         sync_directory(entry_at(self._folder / "names"))
 
     def read(self, image: Image, now: bytes = b"") -> bytes:
-        """Return the contents of the image. `now` is the current contents of the file, for an image of its first
-        bytes. Raises OSError.
+        """Return the contents of the image. `now` is the current contents of the file, which an image without `data`
+        and `name` needs. Raises OSError.
         """
         if image.data is not None:
             return image.data
@@ -70,7 +70,7 @@ class Images:
             discard(entry_at(self._folder / name))
 
     def drop_unused(self, used: Iterable[str], is_alive: Callable[[str], bool]) -> None:
-        """Delete the files of processes that were killed before they recorded their change. `is_alive` returns True
+        """Delete files not in `used` whose process was killed before it recorded the change. `is_alive` returns True
         if the process of a run is still running.
         """
         names = {path.name for path in self._folder.iterdir()} - set(used)

@@ -1,13 +1,13 @@
 """The journal of changes: a SQLite database outside the allowed directories, shared by all server processes.
 
-A change is recorded, with the earlier contents, before anything is changed. `finish` may never be called: a change
-that a killed process or a stopped machine leaves `pending` is settled afterwards by the state of its paths (see
-`settling`). SQLite isolates the processes, and is consistent after a crash.
+A change is recorded, with the earlier contents, before anything is changed. If the process is killed or the machine
+stops before `finish` is called, the change stays `pending`, and is settled later: the state of its paths shows
+whether it was made (see `settling`). SQLite isolates the processes, and is consistent after a crash.
 
-A change of several paths, and one that deletes, is in the database and on the disk when `begin` returns. The record
-of any other is in the spool of its process (see `spool`) until the journal is read or the spool gets long, and on
-disk once the system writes it: waiting would cost as much as writing the file itself. If the machine crashes first,
-the last changes are in the files but not in the journal, and can't be undone.
+A deletion, or a change of several paths, is in the database and on the disk when `begin` returns. The record of most
+other changes is in the spool of its process (see `spool`) until the journal is read or the spool gets long, and on
+disk once the system writes it: waiting for the disk would cost as much as writing the file itself. If the machine
+crashes first, the last changes are in the files but not in the journal, and can't be undone.
 
 The oldest changes are deleted if all images together exceed the limit, or if they are too old. Only the user can read
 the folder, since file contents may be secret.
@@ -78,11 +78,11 @@ class Journal:
         for path in (folder, folder / "images", self._runs, self._spools):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.run = os.urandom(8).hex()
-        """Identifies the process that makes a change. It differs each time a process opens the journal."""
+        """Identifies this use of the journal by a process; it differs each time that a process opens the journal."""
         self.images = Images(folder / "images", self.run)
         self._spool = Spool(self._spools, self.run)
         self._spooled: dict[int, float] = {}
-        """The times of the changes in progress whose records are in the spool."""
+        """The times of the changes in progress whose records are in the spool, by their number there."""
         self._time = 0.0
         self._run_lock = FileLock(self._runs / self.run, thread_local=False)
         self._run_lock.acquire()
@@ -122,7 +122,7 @@ class Journal:
         durable = len(steps) > 1 or first.after.kind == "absent"
         if not (durable or has_file or undoes is not None or first.destination is not None):
             with self._lock:
-                # Later than the previous one even if the clock goes back, since records are sorted by time.
+                # Records are sorted by time, so each gets a later time than the last, even if the clock goes back.
                 self._time = max(time.time(), math.nextafter(self._time, math.inf))
                 number = self._spool.begin(self._time, act, first)
                 self._spooled[number] = self._time
@@ -149,8 +149,8 @@ class Journal:
             self._database.execute("UPDATE change SET status = ? WHERE number = ?", (status, number))
 
     def fail(self, number: int) -> int | None:
-        """Record that a change failed and is to be settled, and return its number in the database; None if it is not
-        there."""
+        """Record that a change failed and has to be settled. Return its number in the database; None if the database
+        does not have it."""
         if number >= 0:
             return number
         with self._lock:
@@ -198,7 +198,7 @@ class Journal:
                 continue
             recorded: set[float] = set()
             if name in positions:
-                # A spool is read again from its oldest change in progress on, so later ones may be in the database.
+                # The spool is read from its oldest change in progress on, so later changes may be in the database.
                 rows = self._database.execute("SELECT time FROM change WHERE run = ?", (run,))
                 recorded = {time for (time,) in rows}
             records += [(record, run) for record in read[0] if record.time not in recorded]
@@ -206,7 +206,7 @@ class Journal:
         return records
 
     def amend(self, number: int, step: int, after: State) -> None:
-        """Record that a step of a change has led only to the state `after`."""
+        """Replace the state after a step of a change by `after`, to which the step has really led."""
         with self._transaction():
             query = "UPDATE step SET after = ? WHERE change = ? AND number = ?"
             self._database.execute(query, (encode_json((*after,)).decode(), number, step))
@@ -240,7 +240,7 @@ class Journal:
             return [_step(row) for row in self._database.execute(query, (number,))]
 
     def paths(self, number: int) -> list[str]:
-        """Return the paths that a change concerns."""
+        """Return the paths that a change affects, including destinations."""
         query = "SELECT path, destination FROM step WHERE change = ? ORDER BY number"
         with self._lock:
             rows = self._database.execute(query, (number,)).fetchall()

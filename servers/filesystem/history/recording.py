@@ -1,8 +1,8 @@
 """Records the changes that one call is about to make.
 
-A change is made within the context `record`, which first calls a function that describes the affected paths, and
-records them. If that is not possible, the change is made anyway, and `note` gives the reason. Without a journal,
-nothing is recorded or read.
+A change is made in a `with` block of `Recorder.record`, which first calls a function that describes the affected
+paths, and records them. If they can't be recorded, the change is made anyway, and `note` gives the reason. Without a
+journal, nothing is recorded or read.
 """
 
 import os
@@ -77,8 +77,8 @@ class History:
 
 
 class FileVersion(NamedTuple):
-    """A file as it was read before a change: its `stat`, its contents if all of them are known, and its extended
-    attributes."""
+    """A file as it was read before a change: its `stat`, its contents, which are None unless all were read, and its
+    extended attributes."""
 
     stat: os.stat_result
     data: bytes | None
@@ -86,7 +86,7 @@ class FileVersion(NamedTuple):
 
 
 class Survey:
-    """The current state of the paths that a change is about to affect."""
+    """Collects the steps of a change that is about to be made: for each path, the current and the future state."""
 
     def __init__(self, journal: "Journal", rooted: RootedFiles) -> None:
         self.steps: list[Step] = []
@@ -101,7 +101,7 @@ class Survey:
         with os_errors(entry.place.path):
             status, data, attributes = version or (stat_entry(entry), None, None)
             if status is not None and stat.S_ISREG(status.st_mode):
-                # This is checked before the file is read, which may take minutes.
+                # Check before the file is read, which may take minutes.
                 self._require_room(status.st_size)
             if data is None:
                 data = self._read_small(entry, status)
@@ -177,8 +177,8 @@ class Recorder:
     def record(
         self, rooted: RootedFiles, act: str, describe: Callable[[Survey], None], undoes: int | None = None
     ) -> Iterator[int | None]:
-        """Context of a change: let `describe` record the affected paths, then yield the change's number; None if it
-        is not recorded. Raises PathError if other programs change the files in the meantime.
+        """Let `describe` record the affected paths, then yield the change's number, or None if it is not recorded.
+        The block makes the change. Raises PathError if another program changes the files before that.
         """
         recorded = self._begin(rooted, act, describe, undoes)
         if recorded is None:
@@ -193,7 +193,7 @@ class Recorder:
             if is_made:
                 import sqlite3
 
-                # If this fails, the next process settles the change: it detects that the change was made.
+                # If this fails, the next process settles the change: the paths show that the change was made.
                 with suppress(OSError, sqlite3.Error):
                     journal.finish(number)
             else:

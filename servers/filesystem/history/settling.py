@@ -1,7 +1,7 @@
 """Settles unfinished changes: the state of their paths shows which steps were made.
 
-A process may be killed, or the machine may crash, at any moment. The record of a change of which no step was made is
-deleted. If a change was partly made, the records of the completed steps remain, so that they can be undone.
+A process may be killed, or the machine may crash, at any moment. If no step of a change was made, its record is
+deleted. If some were made, only the records of these remain, so that they can be undone.
 """
 
 import os
@@ -23,8 +23,8 @@ _MISSING = ("not_found", "not_a_directory")
 def settle(journal: Journal, rooted: RootedFiles, number: int, failed: bool = False) -> None:
     """Record which steps of a pending change were made, judging by the state of their paths. Raises PathError.
 
-    If a path has neither the state before nor the state after, another program has changed it. A change that `failed`
-    then counts as not made; an interrupted one may have been made.
+    If a path has neither of the two recorded states, another program has changed it. Its step then counts as made
+    after an interruption, when it may have been made, but not if the change `failed`.
     """
     steps = journal.steps(number)
     not_made = [index for index, step in enumerate(steps) if not _is_made(rooted, step, failed)]
@@ -51,7 +51,8 @@ def settle_all(journal: Journal, rooted: RootedFiles) -> None:
 
 
 def current_state(rooted: RootedFiles, path: str) -> State:
-    """Return the current state of a path; also `ABSENT` if its directory is missing. Raises PathError."""
+    """Return the current state of a path; `ABSENT` also if a directory on the way to it is missing. Raises
+    PathError."""
     try:
         with rooted.locate(rooted.roots.place(path), follow=False) as entry:
             return state_of(rooted, entry)
@@ -62,8 +63,9 @@ def current_state(rooted: RootedFiles, path: str) -> State:
 
 
 def _drop_second_names(rooted: RootedFiles, steps: Iterable[Step]) -> None:
-    """Delete the temporary names of new files, and the old names of moved ones, whose process was killed just after
-    giving them their final name (see `rename_to_unused`): a file with two names is never changed."""
+    """Delete the temporary names of new files, and the old names of moved files. A process that is killed just after
+    it gave a file its final name leaves such a second name (see `rename_to_unused`), and a file with two names can't
+    be changed."""
     for step in steps:
         with suppress(FilesError), rooted.locate(rooted.roots.place(step.path), follow=False) as entry:
             status = stat_entry(entry)

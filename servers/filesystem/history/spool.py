@@ -26,7 +26,7 @@ from shared.program.files.atomic import write_all
 from shared.program.files.entries import create, entry_at
 
 MAX_SIZE = 1 << 20
-"""Size in bytes at which a spool's records are moved to the database, if no process has read the journal before."""
+"""Size in bytes at which a spool's records are moved to the database even if no process reads the journal."""
 _HEADER = struct.Struct("<III")
 """The CRC-32 of the facts and the data, and their sizes in bytes."""
 _MARK = struct.Struct("<Q?")
@@ -74,11 +74,11 @@ class Spool:
         try:
             self._append(mark)
         except OSError:
-            # Without its mark, the change would seem to be in progress.
+            # Write the mark later: without it, the change would seem to be in progress.
             self._unwritten_marks += mark
 
     def renew(self) -> None:
-        """Delete the file. All its records must be in the database by now. The next change creates a new file."""
+        """Delete the file, all of whose records must be in the database. The next change creates a new file."""
         if self._descriptor is None:
             return
         os.close(self._descriptor)
@@ -95,7 +95,7 @@ class Spool:
         try:
             write_all(self._descriptor, record)
         except OSError:
-            # Nothing after an incomplete record can be read.
+            # Remove the incomplete record, since nothing after it could be read.
             os.ftruncate(self._descriptor, self.size)
             os.lseek(self._descriptor, self.size, os.SEEK_SET)
             raise

@@ -41,7 +41,7 @@ class State(NamedTuple):
 
     @property
     def stat(self) -> os.stat_result:
-        """Mode, owner and group in the form of a `stat` result. All other fields are 0."""
+        """Mode, owner, group and size in the form of a `stat` result. All other fields are 0."""
         return os.stat_result((self.mode, 0, 0, 0, self.owner, self.group, self.size, 0, 0, 0))
 
     @property
@@ -79,8 +79,8 @@ def present_state(
     data: bytes | None,
     attributes: Attributes | None = None,
 ) -> State:
-    """Return the state of the entry, which has this `status`, like `state_of`. `attributes` are the file's
-    attributes, if they were read.
+    """Return the current state of the entry, which exists and has this `status`. `data` and `attributes` are the
+    contents and the extended attributes of the file, if they were read. Raises the same errors as `state_of`.
     """
     facts = status.st_mode, status.st_uid, status.st_gid
     if stat.S_ISLNK(status.st_mode):

@@ -1,6 +1,6 @@
-"""Reads the bytes of a file or of a part of it, up to a maximum size.
+"""Reads the bytes of a file, or of a part of it, up to a maximum size.
 
-The bytes come from an open file, or from a small file that was already read.
+The source is an open file, or a small file that is already in memory.
 """
 
 import os
@@ -17,7 +17,7 @@ _MAX_POSITION = 2**63 - 1
 
 
 class Readable(Protocol):
-    """A text whose bytes can be read from any position."""
+    """Bytes that can be read from any position."""
 
     @property
     def size(self) -> int:
@@ -28,7 +28,7 @@ class Readable(Protocol):
 
 
 class Source(Readable, Protocol):
-    """A file whose bytes can be read from any position."""
+    """A `Readable` that is a file, and so has a status."""
 
     @property
     def stat(self) -> os.stat_result:
@@ -81,7 +81,7 @@ class BytesRead(NamedTuple):
 def read_bytes(
     rooted: RootedFiles, place: Place, max_bytes: int, offset: int | None = None, length: int | None = None
 ) -> BytesRead:
-    """Return the bytes at `place`; raises `too_large` if there are more than `max_bytes`.
+    """Return the bytes at `place`. Raises FilesError with code `too_large` if there are more than `max_bytes`.
 
     With `offset` or `length`, return that part, at most `max_bytes` of it.
     """

@@ -2,8 +2,8 @@
 
 UTF-8 is tried first. UTF-16 and UTF-32 are recognized by a byte order mark or by the positions of their NULs. For
 other bytes that are not UTF-8, the most likely charset is chosen (`servers.common.charsets`). The guess may be a
-close relative of the right charset, but never one that loses a byte: bytes that can't be restored exactly are not
-text. New text that a related charset would encode differently is refused until the charset is given.
+close relative of the right charset, but never loses a byte: bytes that can't be restored exactly don't count as text.
+New text that a related charset would encode differently is refused until the caller specifies the charset.
 """
 
 import codecs
@@ -77,8 +77,8 @@ def decode_plain(data: bytes) -> str | None:
 def decode_part(data: bytes, charset: Charset, path: str, offset: int = 0, whole: bool = True) -> tuple[str, Charset]:
     """Return the text of `data`, which starts at `offset` in the file, without a byte order mark, and its charset.
 
-    An incomplete last character is left out, unless `data` is the `whole` rest of the file. The charset differs from
-    the given one if the file seemed to be UTF-8 until now but is not. Raises FilesError with code `not_text`.
+    An incomplete last character is left out, unless `data` is the `whole` rest of the file. The returned charset
+    differs from `charset` if that is UTF-8 but `data` is not. Raises FilesError with code `not_text`.
     """
     decoder = codecs.getincrementaldecoder(charset.name)()
     try:
@@ -90,8 +90,8 @@ def decode_part(data: bytes, charset: Charset, path: str, offset: int = 0, whole
     nul = text.find("\0")
     if nul >= 0:
         raise not_text_error(path, offset + len(text[:nul].encode(charset.name)))
-    # In some charsets a character has two codes, of which encoding uses only one. If their lengths differ, positions
-    # computed from the encoded text would be wrong.
+    # In some charsets a character has two codes, only one of which encoding produces. If their lengths differ,
+    # positions computed from the encoded text would be wrong.
     if charset.name != UTF8.name and not 0 <= len(data) - len(text.encode(charset.name)) < (1 if whole else 4):
         raise not_text_error(path, offset)
     return text, charset
@@ -233,10 +233,10 @@ def not_text_error(path: str, offset: int, charset: Charset | None = None) -> Fi
 
 
 def _evidence(data: bytes, at: int) -> bytes:
-    """Return the lines with non-ASCII bytes, from which the charset is guessed. The first such byte is at `at`.
+    """Return lines with non-ASCII bytes, from which the charset is guessed. The first such byte is at `at`.
 
-    If `at` is near the start of the file, the lines are taken from the start, so that a read and an edit examine the
-    same bytes and guess the same charset; otherwise from the line of `at` on.
+    If `at` is near the start of `data`, the lines are taken from the start, so that a read and an edit examine the
+    same bytes and guess the same charset; otherwise they are taken from the line of `at` on.
     """
     start = 0 if at < _SAMPLE_BYTES else data.rfind(b"\n", at - EVIDENCE_BYTES, at) + 1 or at
     return evidence_lines(data[start : start + _SAMPLE_BYTES])

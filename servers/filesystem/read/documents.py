@@ -1,7 +1,8 @@
-"""The texts of documents (PDF, Word, Excel, PowerPoint, OpenDocument, EPUB), returned page by page like text files.
+"""Reads the texts of documents (PDF, Word, Excel, PowerPoint, OpenDocument, EPUB), in parts like text files.
 
-Converting a document is expensive and its pages are requested one after another, so the last texts are cached. A
-cursor into a document ends with `~` and the selected pages, which the next call need not repeat.
+Converting a document is expensive, and the parts of its text are requested one after another, so the last texts are
+cached. A call may select pages or sheets of the document. A cursor ends with `~` and this selection, so that the next
+call need not repeat it.
 """
 
 from collections import OrderedDict
@@ -19,9 +20,11 @@ from servers.filesystem.read.pages import TextRead, read_document_text
 from servers.filesystem.read.parts import Part
 from shared.program.files.entries import Handle, etag_of
 
-_NAMES = (".pdf", ".docx", ".docm", ".xlsx", ".xlsm", ".pptx", ".pptm", ".odt", ".ods", ".odp", ".epub")
-DOCUMENT_NAMES = (*_NAMES, ".doc", ".xls", ".ppt", ".xlsb")
-"""File name endings of documents, in lowercase."""
+DOCUMENT_SUFFIXES = (
+    *(".pdf", ".docx", ".docm", ".xlsx", ".xlsm", ".pptx", ".pptm", ".odt", ".ods", ".odp", ".epub"),
+    *(".doc", ".xls", ".ppt", ".xlsb"),
+)
+"""Suffixes of file names of documents, in lowercase. Those of the second line can't be read, only reported."""
 _MAX_TEXTS = 4
 """Maximum number of cached texts."""
 _MAX_CHARACTERS = 8_000_000
@@ -40,7 +43,8 @@ class Documents:
     async def text(
         self, read: Callable[[], Awaitable[bytes]], etag: str, path: str, pages: str | None = None
     ) -> DocumentText:
-        """Return the text of the document with this etag, whose bytes `read` returns. Raises FilesError."""
+        """Return the text of the document with this etag, or of the selected `pages`. `read` returns the bytes of the
+        document. Raises FilesError."""
         key = (etag, pages)
         if key not in self._cached_texts:
             try:
@@ -56,10 +60,10 @@ class Documents:
         return self._cached_texts[key]
 
     def reader(self) -> Callable[[Handle, float], DocumentText | None]:
-        """Return a function that reads an open document. It is called in a thread, with a timeout in seconds, returns
-        None for an archive that is not a document, and raises FilesError.
+        """Return a function that returns the text of an open file; None if the file is not a document, as most ZIP
+        archives. It takes a timeout in seconds, must be called in a thread, and raises FilesError.
 
-        This method itself raises FilesError with code `not_installed`.
+        Raises FilesError with code `not_installed`.
         """
         try:
             require_libraries()
@@ -94,8 +98,8 @@ class Documents:
 
 
 def has_document_name(name: str) -> bool:
-    """Return True if the file has a document's name ending."""
-    return name.lower().endswith(DOCUMENT_NAMES)
+    """Return True if the file name has the suffix of a document."""
+    return name.lower().endswith(DOCUMENT_SUFFIXES)
 
 
 def is_document_part(part: Part) -> bool:

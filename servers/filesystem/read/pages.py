@@ -1,10 +1,10 @@
 """Reads a text page by page, each within a budget.
 
-The budget is the size of the text as JSON, because that is what a host receives and cuts. A page that would exceed it
-ends after a line if that uses at least half of the budget, otherwise between two characters, and has a cursor to
-continue with. The next page begins at the cursor's byte, so that every page costs the same. No more is read than the
-budget requires, except for lines that have to be counted to reach the requested one, a block at a time. Line ends
-stay as they are; a byte order mark is left out.
+The budget is the maximum size of the text as JSON, because that is what a host receives and truncates. A page that
+would exceed it ends after a line if that uses at least half of the budget, otherwise between two characters, and has
+a cursor to continue with. The next page begins at the cursor's byte, so that every page costs the same. No more is
+read than the budget requires, except to count lines up to the requested one, a block at a time. Line endings stay as
+they are; a byte order mark is left out.
 """
 
 from collections.abc import Callable
@@ -41,9 +41,9 @@ _MAX_ESCAPE_BYTES = 6
 class TextRead(NamedTuple):
     """A text or a part of it, with the size of its file in bytes, the etag, and the charset.
 
-    `truncated` is True if the budget cut off part of the request; `rest` is where the part that was cut off begins,
-    or None if that part precedes the text, as it does in a tail. A document has `notes` for the reader, and its size
-    is the size of its text.
+    `truncated` is True if the text was cut because of the budget. `rest` is then the position at which the missing
+    part begins; None if that part precedes the text, as in a tail. A document has `notes` for the reader, and its
+    `size` is that of its text.
     """
 
     text: str
@@ -159,7 +159,8 @@ def _bytes_over_budget(budget: int, charset: Charset) -> int:
 
 
 def _read_forward(source: Readable, start: Cursor, charset: Charset, limit: int) -> tuple[bytes, bool]:
-    """Return up to `limit` bytes, fewer if they contain the requested lines; and True if they reach the end."""
+    """Return up to `limit` bytes, fewer if these contain all requested lines; and True if they reach the end of the
+    file."""
     data = source.read(
         start.position, limit if not start.lines_left or is_wide(charset) else min(_SAMPLE_BYTES, limit)
     )
@@ -229,7 +230,7 @@ def _count_line_ends(block: bytes, charset: Charset) -> int:
 
 
 def _read_tail(source: Readable, etag: str, path: str, budget: int, count: int, charset: Charset) -> TextRead:
-    """Return the last lines, or only their end if they exceed the budget."""
+    """Return the last `count` lines, or only their end if they exceed the budget."""
     data, start = _read_backward(source, count, charset, _bytes_over_budget(budget, charset))
     whole = _whole_characters(data, charset) if start else data[len(charset.mark) :]
     text, charset = decode_part(whole, charset, path, start + len(data) - len(whole))
@@ -256,8 +257,8 @@ def _read_backward(source: Readable, lines: int, charset: Charset, limit: int) -
         size += len(block)
     blocks: list[bytes] = []
     start, ends = size, 0
-    # The start of the last `lines` lines is known once one more line ending than `lines` has been read: that of the
-    # line before them. If the last line has no line ending, one fewer would do, but that is not checked here.
+    # Read `lines` + 1 line endings: the first ends the line before the requested ones. (If the last line of the file
+    # has no line ending, one fewer would do; that is not checked.)
     while start > 0 and size - start < limit and ends <= lines:
         begin = max(start - _SAMPLE_BYTES, size - limit, 0) & ~3
         block = source.read(begin, start - begin)
@@ -275,7 +276,7 @@ def _whole_characters(data: bytes, charset: Charset) -> bytes:
     if charset.name == UTF8.name:
         begin = next((at for at in range(min(4, len(data))) if data[at] & 0xC0 != 0x80), 0)
     elif is_wide(charset) and data:
-        # The second half of a surrogate pair: its high byte is DC to DF.
+        # The high byte of the second half of a surrogate pair is DC to DF.
         begin = 2 if charset.name[:6] == "utf-16" and data[charset.name[-2:] == "le"] & 0xFC == 0xDC else 0
     else:
         begin = data.find(b"\n") + 1

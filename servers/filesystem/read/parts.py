@@ -1,8 +1,8 @@
 """The requested part of a text, and the cursor that continues after a cut.
 
 A cursor contains everything that the next page needs: the file's etag, so that a change is detected; the byte and the
-line at which the rest begins; the number of lines still requested; and the charset. It is checked like any argument,
-and only gives access to the file it is used with.
+line at which the rest begins; the number of lines still requested; and the charset. It is checked like any argument.
+It gives no access to a file: the next call passes the path again.
 """
 
 import re
@@ -58,7 +58,8 @@ def require_valid(part: Part, path: str) -> None:
 
 
 def cursor_of(text: str, etag: str, path: str) -> Cursor:
-    """Parse a cursor. Raises FilesError with code `changed` if the file's etag has changed."""
+    """Parse a cursor into a file with this `etag`. Raises FilesError with code `changed` if the cursor has another
+    etag, and with code `bad_range` if it is malformed."""
     match = re.fullmatch(_CURSOR, text, re.ASCII)
     if match is None or not is_known(match[5]):
         reason = "the cursor did not come from a read"

@@ -1,7 +1,6 @@
-"""The results of the reading tools: a text, with a last line of remarks.
+"""The results of the reading tools: a text, with a last line of remarks, if there are any.
 
-If there are several files, each begins after a random mark, so that the content of one can't imitate the start of
-another.
+Each of several files begins after a random mark, so that the content of one file can't imitate the start of another.
 """
 
 import secrets
@@ -23,7 +22,7 @@ EMPTY = "[empty file]"
 _REMARKS_BYTES = 300
 """Number of bytes reserved for the remarks after a file that is cut."""
 _HEADING_BYTES, _MIN_FILE_BYTES, _BEGINNING_BYTES = 20, 80, 600
-"""Size in bytes of a heading without its path, and the bytes reserved for a short file or an error, and for the
+"""Numbers of bytes: of a heading without its path, reserved for a short file or an error, and reserved for the
 beginning of a long file."""
 
 
@@ -85,7 +84,7 @@ def read_many(
         room = budget // (shown - done) - json_size(heading + "\n\n")
         try:
             place = rooted.roots.place(path)
-            # Only the bytes of a document could be read here.
+            # Documents are not converted here, so only their bytes could be returned.
             if has_document_name(place.path) and may_be_document(read_bytes(rooted, place, SIGNATURE_BYTES, 0).data):
                 raise FilesError("not_text", place.path, "is a document", "Use read_text_file, which reads its text.")
             read = read_text(

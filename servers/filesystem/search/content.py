@@ -1,7 +1,7 @@
 """Searches files for lines that match a pattern (see `files` for the order of the files, `matcher` for the pattern).
 
-Every reported line was read from a file opened below the root. As with most search tools, binary files are skipped:
-files with a NUL at their start that are not UTF-16 or UTF-32.
+Every reported line was read from a file opened below the root. As in most search tools, binary files are skipped:
+those with a NUL at their start that are not UTF-16 or UTF-32.
 """
 
 import os
@@ -19,7 +19,7 @@ from servers.common.files.rooted_files import RootedFiles
 from servers.filesystem.errors import FilesError
 from servers.filesystem.names import add_uri
 from servers.filesystem.read.charsets import UTF8
-from servers.filesystem.read.documents import DOCUMENT_NAMES
+from servers.filesystem.read.documents import DOCUMENT_SUFFIXES
 from servers.filesystem.search.files import Scope, SearchProgress, Walk
 from servers.filesystem.search.lines import NO_HITS, Hit, ReadDocument, Reader, SearchedFile
 from servers.filesystem.search.matcher import Query
@@ -57,8 +57,8 @@ class LineMatch(TypedDict):
 
 
 class FileMatches(TypedDict):
-    """A file with matches: its displayed path, relative to the start; its charset unless it is UTF-8; and the
-    requested count or matches."""
+    """A file with matches: its displayed path, relative to the directory that is searched; its charset unless it is
+    UTF-8; and the requested count or matches."""
 
     path: str
     charset: NotRequired[str]
@@ -90,7 +90,7 @@ class ContentMatches(TypedDict):
 def search_content(
     rooted: RootedFiles, place: Place, scope: Scope, request: SearchRequest, page: Page, progress: SearchProgress
 ) -> ContentMatches:
-    """Return the matching lines in the file at `place` or the files below it, or only the files with such lines.
+    """Return the matching lines in the file at `place` or the files below it, or only which files have such lines.
 
     Raises FilesError.
     """
@@ -107,7 +107,7 @@ class _Search:
     def __init__(self, request: SearchRequest, page: Page, progress: SearchProgress, after: Position | None) -> None:
         self._request = request
         query = request.query
-        # A further page begins after the last line of the page before, so its hits are selected by line numbers.
+        # The next page begins after the last line of the previous one, so its hits are selected by line number.
         needs_lines = request.output == "matches" or (after is not None and after.number > 0)
         self._reader = Reader(query, request.context, progress, request.read_document, needs_lines=needs_lines)
         self._remaining = page.limit
@@ -161,7 +161,7 @@ class _Search:
         texts: dict[str, bytes] = {}
         position = None
         for name in names:
-            # This runs for each of many thousands of files, so it does no more than small files need.
+            # This runs for each of many thousands of files, so small files take the shortest way.
             try:
                 data = read_small(name, limit)
             except OSError:
@@ -189,7 +189,7 @@ class _Search:
     def _search_texts(
         self, texts: dict[str, bytes], walk: Walk, path: Names, uri: Callable[[Names], str], after: Position | None
     ) -> Position | None:
-        """Search small files of one directory, by their names. Return the same as `_search`."""
+        """Search `texts`, the contents of small files of one directory by name. Return the same as `_search`."""
         names = list(texts)
         first = 0
         for index in self._reader.candidates([*texts.values()]):
@@ -224,7 +224,7 @@ class _Search:
 
         Return the position of the last line if the search stops in this file, otherwise None.
         """
-        if path[-1].lower().endswith(DOCUMENT_NAMES) and self._request.read_document is None:
+        if path[-1].lower().endswith(DOCUMENT_SUFFIXES) and self._request.read_document is None:
             self._documents += may_be_document(os.read(handle.descriptor, SIGNATURE_BYTES))
             os.lseek(handle.descriptor, 0, os.SEEK_SET)
         return self._report(self._reader.hits(handle), path, uri, after)

@@ -1,9 +1,9 @@
 """Search for files by name: the ordered walk below a directory, and its limits.
 
-A directory's own entries come first, by name, then everything below them, directory by directory. The walk carries
-glob states and ignore rules with it, so directories without possible matches are not entered (see
-`servers.common.globs`, `gitignore`). No link is followed. A budget of matching steps, a deadline or cancellation ends
-the walk early. It can be resumed after any entry, since the order depends only on names.
+A directory's own entries come first, by name, then everything below them, directory by directory. The walk knows the
+glob states and ignore rules of each directory, so it does not enter directories without possible matches (see
+`servers.common.globs`, `gitignore`). It follows no links. A maximum number of matching steps, a deadline or
+cancellation ends it early. It can be resumed after any entry, since the order depends only on names.
 """
 
 import os
@@ -57,15 +57,14 @@ class SearchProgress:
 
     def share_of_time(self) -> float | None:
         """Return the time for one document in seconds, a third of the limit. If less is left, end the search and
-        return None."""
+        return None: the call that continues the search has enough time."""
         share = self._seconds / 3
         self._is_short = self._clock() + share > self._deadline
-        # The call that continues the search has enough time for it.
         return None if self._is_short else share
 
 
 class Scope(NamedTuple):
-    """The requested part of a tree. Globs are relative to the start; excluded or ignored directories are skipped."""
+    """The requested part of a tree. Globs are relative to its root; excluded or ignored directories are skipped."""
 
     pattern: str = "*"
     exclude_patterns: tuple[str, ...] = ()
@@ -84,12 +83,12 @@ class _Directory(NamedTuple):
     exclude_states: States
     rules: Rules
     after: Names
-    """The position to resume at: the last entry of the previous page, by its components below this directory. If
-    empty, all entries are new."""
+    """The last entry of the previous page, by its components below this directory. If empty, all entries of this
+    directory are new."""
 
 
 class Walk:
-    """One walk. Iterate over `entries`, then check the reason that it ended."""
+    """One walk. Iterate over `directories`, then read `stopped`, the reason that the walk ended early."""
 
     def __init__(self, rooted: RootedFiles, place: Place, scope: Scope, progress: SearchProgress) -> None:
         self._rooted = rooted
@@ -100,7 +99,7 @@ class Walk:
         self._exclude = Glob(scope.exclude_patterns)
         self._steps = 0
         self._repeats_last = False
-        """True if the first entry is the last one of the previous page, which did not show all of its lines."""
+        """True if the walk begins with the last entry of the previous page, which did not show all of its lines."""
         self._last: tuple[Names, str] | None = None
         self.stopped: str | None = None
         """None, or the reason that there may be more: `budget`, `time`, `cancelled`, or one that the caller set."""
@@ -148,7 +147,7 @@ class Walk:
         _, include_states, exclude_states, rules, after = directory
         entries: list[NameAndKind] = []
         for entry in listed:
-            # Inlined, since this runs for many thousands of entries.
+            # The common case of `kind_of` is inlined, since this runs for many thousands of entries.
             try:
                 kind = "file" if entry.is_file(follow_symlinks=False) else kind_of(entry)
             except OSError:
@@ -165,7 +164,8 @@ class Walk:
             if all_files_match and kind == "file":
                 matches.append((name, kind))
                 continue
-            # In the directory where the previous page ended, only later entries, or that one again.
+            # In the directory in which the previous page ended, only entries after its last one are new, and that one
+            # if it is repeated.
             is_new = not after or (len(after) == 1 and (name > after[0] or (self._repeats_last and name == after[0])))
             if not is_new and kind != "directory":
                 continue
@@ -218,8 +218,8 @@ class Walk:
     def _match_entry(
         self, directory: _Directory, name: str, kind: str, may_ignore: bool
     ) -> tuple[bool, _Directory | None]:
-        """Return True if the entry matches, and the directory to enter, if any; its rules are applied if they
-        `may_ignore` an entry of this directory."""
+        """Return True if the entry matches, and the directory to enter, if any. The ignore rules are applied only if
+        they `may_ignore` an entry of this directory."""
         _, include_states, exclude_states, rules, _ = directory
         if exclude_states and self._exclude.matches_after(exclude_states, name):
             return False, None
@@ -238,7 +238,7 @@ class Walk:
 
 
 class Match(TypedDict):
-    """A matching file: its path relative to the start as displayed in a result, and its kind."""
+    """A matching entry: its displayed path, relative to the directory that is searched, and its kind."""
 
     path: str
     kind: str

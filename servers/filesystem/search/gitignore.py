@@ -1,8 +1,8 @@
 """The rules of `.gitignore` files, which exclude build products, dependencies and caches.
 
 As in git, each file applies to its directory and everything below, the innermost file with a matching rule decides,
-and the contents of an ignored directory are ignored too. Unlike git, this requires no repository, but outer rules
-don't apply inside a nested repository. Anyone may have written the files, so their size is limited, and a linear-time
+the contents of an ignored directory are ignored too, and outer rules don't apply inside a nested repository. Unlike
+git, this requires no repository. Anyone may have written the files, so their size is limited, and a linear-time
 engine matches them.
 """
 
@@ -51,21 +51,22 @@ _BATCH_LINES = 100
 
 
 class _Spec(NamedTuple):
-    """The rules of some lines. `ignored` is one expression that matches every path that one of them ignores; None if
-    the engine rejects it."""
+    """The rules of some lines. `ignored` is one expression that matches every path that any of these lines ignores;
+    None if the engine rejects the expression."""
 
     rules: "GitIgnoreSpec"
     ignored: Matcher | None
 
 
 class Rules(NamedTuple):
-    """The rules in effect in one directory: those of each level above, with the directory's path below it."""
+    """The rules in effect in one directory: for this directory and each above it that has rules, the rules, and the
+    path of this directory relative to it."""
 
     levels: tuple[tuple[_Spec, str], ...] = ()
 
     def may_ignore(self, entries: Sequence[tuple[str, str]]) -> bool:
-        """Return False if no entry of this directory is ignored, which takes one search for each level. `entries` are
-        names and kinds."""
+        """Return False if no entry of this directory is ignored. This takes only one search for each level. `entries`
+        are names and kinds."""
         if not self.levels:
             return False
         names = [f"{name}/" if kind == "directory" else name for name, kind in entries]
@@ -103,7 +104,7 @@ class Rules(NamedTuple):
             data = read(FILE, MAX_BYTES)
         except FilesError:
             return Rules(outer)
-        # git recognizes no other line endings, adds an LF to the last one, and skips a byte order mark.
+        # git recognizes only LF and CR LF, adds an LF to the last line, and skips a byte order mark.
         text = (data.removeprefix(BOM_UTF8) + b"\n").replace(b"\r\n", b"\n").decode("utf-8", "replace")
         lines = iter(text.split("\n"))
         specs: list[_Spec | None] = []
@@ -118,7 +119,8 @@ class Rules(NamedTuple):
 def rules_above(rooted: RootedFiles, place: Place) -> Rules:
     """Return the rules that apply to `place` from the directories above it, starting at its root.
 
-    If they ignore `place` itself, return no rules: a caller that begins there wants its contents.
+    If the rules ignore `place` itself, return no rules: a search that begins at an ignored directory wants its
+    contents.
     """
     rules = Rules()
     for depth, name in enumerate(place.parts):

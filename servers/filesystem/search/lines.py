@@ -3,7 +3,7 @@
 A file is read and searched in blocks: the engine searches a whole block, and lines are determined only around its
 matches. A block ends with a line ending, and includes the lines that may be needed as context. A line longer than a
 block is searched in parts. With `multiline` the whole file is one block. Small files of a directory are first
-searched together as one text, if the pattern matches the same lines there; most have no match.
+searched together as one text, if the pattern matches the same lines in it, since most files have no match.
 
 A file in a charset other than UTF-8, detected as for a read, is converted to UTF-8. As in edits, CR LF ends a line
 like LF: `$` matches before it, and no pattern matches the CR.
@@ -35,7 +35,7 @@ from shared.program.files.entries import Handle
 BLOCK_BYTES = 1 << 20
 """Number of bytes read at a time. The first block shows a file's charset, or that it is binary."""
 SMALL_FILE_BYTES = 1 << 16
-"""Minimum size in bytes of a file that is searched by itself."""
+"""Size in bytes from which a file is searched separately, not together with others."""
 MAX_WHOLE = 16 << 20
 """Maximum size in bytes of a file that is searched as a whole."""
 MAX_SHOWN = 500
@@ -45,7 +45,8 @@ _BREAKING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 class Hit(NamedTuple):
-    """A match: its line number from 1. Its lines are `data[start:end]`, and the match itself begins at `match`."""
+    """A match in a text: its line number from 1, its lines `data[start:end]`, and the position `match` at which it
+    begins."""
 
     number: int
     data: bytes
@@ -79,7 +80,7 @@ class Hit(NamedTuple):
 
 
 _COUNTED_HIT = Hit(0, b"", 0, 0, 0)
-"""Represents every hit where hits are only counted."""
+"""Represents every hit if hits are only counted."""
 
 
 class _Block(NamedTuple):
@@ -203,7 +204,7 @@ class Reader:
     def _search_text(self, data: bytes, charset: str = UTF8.name) -> SearchedFile:
         if b"\r" in data:
             data = data.replace(b"\r\n", b"\n")
-        # Most files have no match, so they are done here.
+        # Most files have no match.
         if not self._search(data):
             return NO_HITS
         return SearchedFile(_hits(data, 0, len(data), 1, self._matcher), charset)
@@ -215,14 +216,14 @@ class Reader:
             if matcher.search(block.data, block.start, block.end) is None:
                 continue
             if self._counted_lines is not None and begins_line and ends_line:
-                yield _COUNTED_HIT  # often only one is needed
+                yield _COUNTED_HIT  # before the lines are counted, since many callers need only one hit
                 lines = self._counted_lines.findall(block.data, block.start, block.end)
                 yield from repeat(_COUNTED_HIT, len(lines) - 1)
                 continue
             first = numbers.first_line_of(block)
             if first is None:
                 return
-            # The memory of a match must not be used for the next block.
+            # Copy the block: the caller may keep a hit, but the next block overwrites the memory.
             data = bytes(memoryview(block.data)[: block.size])
             for hit in _hits(data, block.start, block.end, first, matcher):
                 # Each part of a line longer than a block may match.
@@ -239,14 +240,15 @@ class Reader:
 
 
 class _LineNumbers:
-    """The numbers of the first lines of blocks. They are needed only where there are matches, so line endings are
-    counted only then, and in the file itself if its bytes are searched unchanged."""
+    """Computes the line numbers at which blocks begin. Only blocks with matches need them. So line endings are
+    counted only then, by reading the file again, unless the file was converted: then they are counted in each
+    block."""
 
     def __init__(self, descriptor: int | None, progress: SearchProgress) -> None:
         self._descriptor = descriptor
         self._progress = progress
         self._lines = self._counted = 0
-        """The number of line endings before a position in the file."""
+        """`_lines` is the number of line endings in the first `_counted` bytes of the file."""
 
     def first_line_of(self, block: _Block) -> int | None:
         """Return the number of the first line of `block`; None if the search has ended."""
@@ -360,7 +362,7 @@ def _hits(data: bytes, start: int, end: int, number: int, matcher: Matcher) -> I
         begins, ends = match.span()
         line = max(data.rfind(b"\n", start, begins) + 1, start)
         if line == end:
-            # An empty match after the last line ending: no line begins there.
+            # This is an empty match after the last line ending, where no line begins.
             return
         # A match that ends with a line ending does not extend into the next line.
         line_end = data.find(b"\n", max(ends - 1, begins), end)

@@ -30,7 +30,7 @@ class ListedEntry(NamedTuple):
     and `modified` in seconds since 1970.
 
     Size and time are None if they were not requested, could not be read or have no meaning, and for denied entries,
-    which must not be revealed.
+    whose properties must not be revealed.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Listing(NamedTuple):
 
 
 class FileInfo(NamedTuple):
-    """The metadata of a file, without its contents; times in seconds since 1970, None if unknown.
+    """The metadata of an entry; times are in seconds since 1970, None if unknown.
 
     `path` is as displayed in a result; `etag` differs whenever the file has changed.
     """
@@ -172,8 +172,8 @@ def describe(rooted: RootedFiles, place: Place, status: os.stat_result) -> FileI
 
 
 def complete(rooted: RootedFiles, typed: str) -> list[str]:
-    """Return the paths that begin with the typed text, in the form that follows `file:///`: the allowed directories,
-    then the entries of the directory typed so far.
+    """Return the paths that begin with the typed text, in the form in which they follow `file:///` in a URI: the
+    allowed directories, then the entries of the directory in the typed text.
 
     A directory ends in a slash. The list is empty for a path that is missing or outside the roots.
     """

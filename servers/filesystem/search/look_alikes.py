@@ -1,7 +1,7 @@
-"""Suggestions for a path that does not exist: a name that looks like the requested one, or the most similar names.
+"""Suggests names for a path that does not exist: a name that looks like the requested one, or the most similar names.
 
-Names that look alike may differ: macOS puts a narrow no-break space into screenshot names and decomposes accents,
-word processors curl quotes, and a model writes the plain form of each.
+Different names may look alike: macOS puts a narrow no-break space into screenshot names and decomposes accents, word
+processors curl quotes, and a model writes the plain form of each.
 """
 
 import re
@@ -40,8 +40,8 @@ def look_alike(name: str) -> str:
 
 
 def suggest_path(rooted: RootedFiles, place: Place) -> str:
-    """Return a sentence with the URI of the only path that looks like the path of `place`, which does not exist, or
-    with the names most similar to its first missing component; "" if none is similar.
+    """Return a suggestion for `place`, which does not exist: a sentence with the URI of the only path that looks like
+    its path, or with the names most similar to its first missing component; "" if none is similar.
     """
     parent = place._replace(parts=())
     for name in place.parts:

@@ -1,9 +1,9 @@
 """The engine that matches patterns: RE2, which takes time proportional to the text for every pattern.
 
 Its syntax is common to most languages, but without backreferences and lookaround, which no linear-time engine
-supports. Text is bytes, interpreted as UTF-8; invalid bytes match only themselves. Case-sensitive literal text needs
-no engine. In a large file, however, the engine searches for literal text, beginning with its rarest byte, which is up
-to 30 times as fast; and an expression is tried only in lines that contain the text without which it can't match.
+supports. Text is bytes, interpreted as UTF-8; invalid bytes match only themselves. Case-sensitive literal text is
+searched without the engine. Only in a large file the engine searches for it, beginning with its rarest byte, which is
+up to 30 times as fast. There, an expression is tried only in lines that contain the literal text that it requires.
 """
 
 import re
@@ -21,20 +21,21 @@ MAX_LENGTH = 4_096
 """Maximum length of a pattern, in characters."""
 _SPECIAL = frozenset(r"\.^$|?*+()[]{}")
 _WHOLE_TEXT_SYNTAX = re.compile(r"\\[AzC]|\(\?")
-"""Syntax that may match only at the ends of a text, or may match any byte; and groups, which can set such a mode."""
+"""Syntax whose matches may depend on other lines: `\\A`, `\\z`, `\\C`, and groups, which can set modes."""
 _UNREAD_SYNTAX = re.compile(r"\\[^dDwWsSbB\W]|\\$|\(\?|[{|]")
 """Syntax that `_required_text` does not read: escapes for single characters, modes, counts and alternatives."""
 _PART = re.compile(
     r"(?P<skipped>\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\]|\\[dDwWsSbB]|[.^$])|\\(?P<escaped>.)|(?P<special>[()*?+])|.",
     re.DOTALL,
 )
-"""A class, an assertion or any character; an escaped character; a group or a repetition; or a character."""
+"""One part of an expression: a class, an assertion or `.`; an escaped character; a group or a repetition; or a plain
+character."""
 _MAX_MISSES = 8
-"""Number of places without a match after which a text is searched without a filter."""
+"""Number of candidate places without a match after which the search continues without a filter."""
 _MIN_PART_BYTES = 3
-"""Minimum number of bytes from the byte that is chosen as the rarest one to the end of the text."""
+"""Minimum number of bytes from the chosen rarest byte to the end of the text."""
 _NEAR_BYTES = 4_096
-"""Number of bytes that are searched without the engine first."""
+"""Number of bytes that are first searched without the engine."""
 _COMMON_BYTES = b" etaoinsrhldcumpfgwyb\"',.:-_/0123456789kv=()"
 """The most common bytes of texts, logs and code, the most common one first."""
 _LINE_END = re.compile(r"\n|(?<!\\)(?:\\\\)*\\n")
@@ -84,12 +85,12 @@ class _PlainMatcher:
 
 
 class _RarestByteMatcher:
-    """The matcher for plain text in large files. It searches for the text from its rarest byte on, since the engine
-    jumps to the first byte of a text."""
+    """The matcher for plain text in large files. It lets the engine search for the end of the text that begins with
+    its rarest byte, since the engine jumps from one occurrence of the first byte to the next."""
 
     def __init__(self, text: bytes, engine: Any) -> None:
         self._text = text
-        # The part from the rarest byte on must not begin within a character. A short part occurs in too many places.
+        # The end that begins with the rarest byte must not begin within a character. A short end occurs too often.
         starts = [
             i for i, byte in enumerate(text) if byte & 0xC0 != 0x80 and i <= max(len(text) - _MIN_PART_BYTES, 0)
         ]
@@ -101,7 +102,7 @@ class _RarestByteMatcher:
 
     def search(self, text: bytes | bytearray, pos: int = 0, endpos: int | None = None) -> RegexMatch | None:
         end = len(text) if endpos is None else endpos
-        # Searching these bytes takes no longer than a call of the engine, which a match in them makes unnecessary.
+        # Searching these bytes takes no longer than one call of the engine, and a match in them saves that call.
         limit = min(pos + _NEAR_BYTES, end)
         begin = text.find(self._text, pos, limit)
         if begin < 0 and limit < end:
@@ -167,15 +168,16 @@ def _is_plain(query: Query) -> bool:
 
 
 def counted_lines(query: Query) -> "re.Pattern[bytes] | None":
-    """Return an expression with one match in each line that matches `query`; None if the query is not plain text, or
-    may span lines. Finding all its matches is many times as fast as a search for each line."""
+    """Return an expression of Python's `re` with one match in each line that matches `query`; None if the query is
+    not plain text, or may span lines. One `findall` is many times as fast as a search for each line."""
     if query.multiline or not _is_plain(query):
         return None
     return re.compile(re.escape(query.pattern.encode()) + rb"[^\n]*")
 
 
 def matcher_for_large_file(query: Query, matcher: Matcher) -> Matcher:
-    """Return a matcher for one large file that finds what `matcher` of the `query` finds, most often sooner."""
+    """Return a matcher for one large file that finds what `matcher`, that of the `query`, finds, but usually
+    faster."""
     text = _required_text(query)
     if not text:
         return matcher
@@ -232,7 +234,7 @@ def _compile_regex(query: Query, pattern: bytes) -> Matcher:
         message: bytes = error.args[0] if error.args else b""
         reason = quote_name(message.replace(_EACH_LINE, b"").decode("utf-8", "replace")[:200])
         raise _bad_pattern(query.pattern, f"is not a valid RE2 expression: {reason}") from None
-    # The module would cache the last 128 patterns, each with up to 8 MiB of automaton states.
+    # Empty the module's cache of the last 128 patterns, each of which has up to 8 MiB of automaton states.
     re2.purge()
     return matcher
 

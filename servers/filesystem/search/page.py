@@ -1,9 +1,9 @@
 """Pages of results, and the space left on a page. Items that don't fit are left for the next page, so that the call
 does not fail.
 
-The position where a listing or a search stopped is an opaque string, which a caller passes back to continue there. It
-contains a name rather than a number, so entries added or removed before it shift nothing, and every entry that exists
-throughout is returned exactly once. It is only compared with names, and never opened.
+A cursor is an opaque string for the position at which a listing or a search stopped; a caller passes it to continue.
+It contains a name rather than an index, so entries added or removed before it shift nothing, and every entry that
+exists throughout is returned exactly once. The name is only compared with names, and never opened.
 """
 
 import os
@@ -41,7 +41,7 @@ class ByteBudget:
 
 
 class Position(NamedTuple):
-    """The last entry of a page, by the components of its path below the start.
+    """The last entry of a page, by the components of its path below the directory of the call.
 
     `number`, if it is not 0, is the last reported line of that file, or the entry's size if entries are sorted by
     size.

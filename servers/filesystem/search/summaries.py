@@ -1,7 +1,7 @@
-"""Results of the search tools: one line for each entry or match, then notes in brackets.
+"""The results of the listing and search tools as text: one line for each entry or match, then notes in brackets.
 
-Names are written with `names.add_uri`, and lines of files follow a path and a number, so neither can look like the
-server's own words.
+`names.add_uri` has escaped names that look like the server's own words, and lines of files follow a path and a
+number, so neither can be mistaken for a note.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from shared.text import format_count
 
-if TYPE_CHECKING:  # a listing does not load the search
+if TYPE_CHECKING:  # imported only for types, so that a listing does not import the modules of searches
     from .content import ContentMatches, FileMatches
     from .files import FileSearch
     from .listing import FileInfo, Listing
@@ -22,7 +22,7 @@ _EXPRESSION = re.compile(r"^\^|\\|\||\$$")
 _BACKSLASHES = re.compile(r"(?!.*(?:\.[*+]|\\[.dws]\b|[\^$|])).*[\w*]\\[\w*]")
 """Windows separators in a pattern, if it does not look like a regular expression."""
 _SEVERAL = re.compile(r"[^{]*,")
-"""A list of patterns, with commas that are not in braces."""
+"""The beginning of several patterns: a comma outside braces."""
 _WILDCARD = re.compile(r"[*?\[{]")
 _GREP_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*\\[|<>]")
 """Syntax of grep that RE2 reads as plain characters."""
@@ -84,8 +84,9 @@ def _add_branch(lines: list[str], node: "TreeNode", indent: str) -> None:
 
 
 def search_text(result: "FileSearch", pattern: str) -> str:
-    """Return one line for each path. Directories end in a slash, links and special files in a mark. If nothing
-    matches a `pattern` that may be meant otherwise, a note says how patterns are read."""
+    """Return one line for each path. Directories end in a slash, links and special files in a mark. If there are no
+    matches and `pattern` looks like a regular expression, a Windows path or a part of a name, a note explains how
+    patterns are interpreted."""
     paths = [match["path"] + _MARKS.get(match["kind"], "") for match in result["matches"]]
     notes = _notes(result)
     if not paths and not result["stopped"]:
@@ -101,9 +102,9 @@ def search_text(result: "FileSearch", pattern: str) -> str:
 
 
 def content_text(result: "ContentMatches", pattern: str = "", glob: str = "*") -> str:
-    """Return one line for each match, as `path:line: text`, with context as `path-line- text`; without matches, one
-    line for each file. If nothing matches a regular expression `pattern` or a `glob` that may be meant otherwise, a
-    note says how it is read.
+    """Return one line for each matching line, as `path:line: text`, with context as `path-line- text`. If only files
+    or counts were requested, return one line for each file. If nothing was found, a note explains the syntax of
+    `glob` or of `pattern`, a regular expression, which may have been written in another one.
     """
     lines = [line for file in result["files"] for line in _format_file(file)]
     notes = _notes(result)
@@ -135,7 +136,7 @@ def _format_file(file: "FileMatches") -> list[str]:
         return [f"{path}: {file['count']}"]
     if "matches" not in file:
         return [path]
-    # Each line is shown once, and a match is never repeated as the context of another.
+    # Each line is shown once, as a match if it is one, even if it is also the context of another match.
     marks_and_texts: dict[int, tuple[str, str]] = {}
     for match in file["matches"]:
         match_lines = match["text"].split("\n")

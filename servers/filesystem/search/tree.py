@@ -1,4 +1,5 @@
-"""A directory and everything below it as a tree, read breadth first: if a limit cuts it, upper levels are complete.
+"""A directory and everything below it as a tree. It is read breadth first, so that the upper levels are complete if a
+limit cuts the tree.
 
 A directory whose entries are not all shown is marked with `cut`; a client can request the tree that begins there. A
 directory that can't be read has an error code instead of entries. No link is followed.
@@ -52,8 +53,8 @@ class TreeNode(TypedDict):
 
 
 class Tree(TypedDict):
-    """A directory with everything below it, up to the limits; `truncated` if they left something out. `ignored`
-    counts the entries left out because of a .gitignore, not counting those in an ignored directory.
+    """A directory with everything below it, up to the limits; `truncated` is True if they left something out.
+    `ignored` is the number of entries left out because of a .gitignore, without those in an ignored directory.
     """
 
     root: TreeNode

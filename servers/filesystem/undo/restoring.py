@@ -1,8 +1,8 @@
-"""Restores a path from one state to another, for undo.
+"""Restores a path to an earlier state, for undo.
 
-Each step works on exactly the file, link or directory that it has compared, and is refused if that has been replaced
-since. Like every write, it is atomic. A recreated entry gets the recorded mode, owner and attributes; an existing
-file keeps its own.
+A path is changed only if it still has the expected state. If another program replaces the file, link or directory
+after this was checked, the change is refused. Like every write, it is atomic. A recreated entry gets the recorded
+mode, owner and attributes; an existing file keeps its own.
 """
 
 import errno
@@ -48,10 +48,10 @@ from shared.program.files.system import SYSTEM
 
 
 def restore(rooted: RootedFiles, step: Step, data: bytes) -> list[str]:
-    """Bring the path of the step from the state before to the state after, in which a file contains `data`. Return
-    any owner, group or attributes that could not be restored.
+    """Make `step`, one step of an undo: change its path from `step.before` to `step.after`. A file then contains
+    `data`. Return any owner, group or attributes that could not be restored.
 
-    Raises `changed` if the path has another state, and PathError.
+    Raises FilesError, with code `changed` if the path is not in the state `step.before`.
     """
     if step.destination is not None:
         _move_back(rooted, step.path, step.destination, step.before)
@@ -63,7 +63,7 @@ def restore(rooted: RootedFiles, step: Step, data: bytes) -> list[str]:
         entry = located._replace(stat=stat_entry(located))
         current_data: bytes | None = None
         if entry.stat is not None and stat.S_ISREG(entry.stat.st_mode):
-            # The comparison and the replacement use the same bytes, so that data appended between them is detected.
+            # The comparison below and the exchange use the same bytes, so that data appended in between is detected.
             handle = rooted.open_entry(entry, entry.place.path)
             with os.fdopen(handle.descriptor, "rb") as file:
                 current_data = file.read() if handle.stat.st_size <= MAX_EDITED else None
@@ -87,7 +87,8 @@ def restore(rooted: RootedFiles, step: Step, data: bytes) -> list[str]:
 
 
 def finish_directory(rooted: RootedFiles, path: str, state: State) -> list[str]:
-    """Set the mode of a recreated directory that its owner may not write to. Return what could not be set."""
+    """Set the mode of a recreated directory if it denies its owner access. This comes last, since entries must first
+    be created in the directory. Return the metadata that could not be set."""
     if state.mode & stat.S_IRWXU == stat.S_IRWXU:
         return []
     with rooted.locate(rooted.roots.place(path), follow=False) as entry, enter_directory(entry) as directory:
@@ -95,7 +96,7 @@ def finish_directory(rooted: RootedFiles, path: str, state: State) -> list[str]:
 
 
 def changed_error(path: str) -> FilesError:
-    """Return the error for a path whose state differs from the one that the change left."""
+    """Return the error for a path that another program has changed after the change that is to be undone."""
     return FilesError(
         "changed", path, "has been modified since that change", "Undo later changes first, or edit the file."
     )
@@ -133,7 +134,7 @@ def _move_back(rooted: RootedFiles, source: str, destination: str, state: State)
 
 
 def _remove(rooted: RootedFiles, entry: Entry) -> None:
-    """Delete the entry. A directory may only contain what a killed process has left."""
+    """Delete the entry. A directory may contain only temporary files that a killed process has left."""
     if entry.stat is not None and stat.S_ISDIR(entry.stat.st_mode):
         rooted.roots.require_movable(entry.place)
         _discard_unfinished(rooted, entry)
@@ -149,7 +150,8 @@ def _remove(rooted: RootedFiles, entry: Entry) -> None:
 
 
 def _discard_unfinished(rooted: RootedFiles, entry: Entry) -> None:
-    """Delete temporary files (named as by `temporary_entry`) that a killed process has left in the directory."""
+    """Delete temporary files and directories that a killed process has left in the directory. They have names such as
+    `temporary_entry` creates."""
     with enter_directory(entry) as directory:
         for name, inner in children(entry, directory):
             if not is_temporary_name(name):

@@ -33,8 +33,8 @@ class Summary(NamedTuple):
 
 
 def summaries(history: History, rooted: RootedFiles, limit: int, budget: int) -> tuple[list[Summary], int]:
-    """Return the last changes in these directories, newest first, and the number of earlier changes. There are at
-    most `limit`, and fewer if their diffs would exceed `budget` characters. Raises PathError without a journal.
+    """Return the last changes in these directories, newest first, and the number of earlier changes. At most `limit`
+    changes are returned; none after the diffs exceed `budget` characters. Raises PathError without a journal.
     """
     journal = open_journal(history, rooted)
     shown: list[Summary] = []

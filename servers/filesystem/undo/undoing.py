@@ -93,9 +93,9 @@ def find_change(journal: Journal, rooted: RootedFiles, number: int) -> Change:
 def undo_change(history: History, rooted: RootedFiles, change: Change, protected: bool = False) -> UndoResult:
     """Undo a change.
 
-    With `protected`, write-protected files are replaced, too. Raises `changed` if a file has changed since,
-    `already_undone`, `too_large` if the undo itself could not be undone, and PathError. If it raises, nothing is
-    changed.
+    With `protected`, write-protected files and files with several hard links are replaced, too. Raises FilesError,
+    with code `changed` if a file has changed since the change, `already_undone`, or `too_large` if the undo can't be
+    recorded. If it raises, nothing is changed.
     """
     journal = open_journal(history, rooted)
     change = find_change(journal, rooted, change.number)
@@ -131,7 +131,8 @@ def _is_visible(rooted: RootedFiles, change: Change) -> bool:
 
 
 def _content(journal: Journal, rooted: RootedFiles, step: Step) -> bytes:
-    """Return the contents that a step's file had before the change. Raises `damaged` if the journal lost them."""
+    """Return the contents that a step's file had before the change. Raises FilesError, with code `damaged` if the
+    journal has lost them."""
     if step.image is None:
         return b""
     now = b""
@@ -150,8 +151,8 @@ def _content(journal: Journal, rooted: RootedFiles, step: Step) -> bytes:
 
 
 def _require_unchanged(rooted: RootedFiles, step: Step, protected: bool) -> None:
-    """Raise unless the path is as the step left it and can be changed; with `protected`, write-protected files can be
-    too."""
+    """Raise FilesError unless the path is as the step left it and can be changed. `protected` is as in
+    `require_replaceable`."""
     if step.destination is not None:
         with rooted.locate(rooted.roots.place(step.destination), follow=False) as entry:
             if not is_unchanged(rooted, entry, step.before):
@@ -164,7 +165,8 @@ def _require_unchanged(rooted: RootedFiles, step: Step, protected: bool) -> None
 
 
 def _describe(rooted: RootedFiles, step: Step, survey: Survey) -> None:
-    """Record what undoing the step will change. Raises `changed` if the file is not as the step left it."""
+    """Record what undoing the step is about to change. Raises FilesError with code `changed` if the file is not as
+    the step left it."""
     roots = rooted.roots
     if step.destination is not None:
         with (
@@ -173,7 +175,7 @@ def _describe(rooted: RootedFiles, step: Step, survey: Survey) -> None:
         ):
             survey.record_move(old, new)
     elif step.after.kind == "absent":
-        # The path is recorded without looking it up, because its directory may not exist yet.
+        # The path is recorded without a lookup, because its directory may not exist yet.
         survey.record_creation(step.path, step.before)
     else:
         with rooted.locate(roots.place(step.path), follow=False) as entry:

@@ -1,9 +1,9 @@
 """The state of a watched place at one check, so that a later check can detect a change.
 
-Only content counts: small files are compared by hash, larger ones by size, time and inode, directories by the names
-and kinds of their entries, and unreadable places by the reason. So a chmod, a touch, or a replacement with the same
-bytes is not a change. A file whose stamp (device, inode, size and times) is unchanged is not read again, unless its
-times are so recent that a second write could have left the stamp the same.
+Only content counts: small files are compared by hash, larger ones by size, modification time and inode, directories
+by the names and kinds of their entries, and unreadable places by the code of the error. So for a small file, a chmod,
+a touch, or a replacement with the same bytes is not a change. A file whose stamp (device, inode, size and times) is
+unchanged is not read again, unless its times are so recent that a second write could have left the stamp the same.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ _SETTLED_NS = 2_000_000_000
 
 
 class Fingerprint(NamedTuple):
-    """The result of checking a place. If two have the same `content`, nothing has changed.
+    """The result of checking a place. If two fingerprints have the same `content`, nothing has changed in between.
 
     `trail` contains every path looked up on the way; `directory` is the path of the place if it is a directory;
     `checked_at` is the time at which the content was read, in nanoseconds since 1970.
@@ -77,12 +77,12 @@ class WatchedPlace:
 
     @property
     def trail(self) -> tuple[str, ...]:
-        """The paths whose changes affect it."""
+        """The paths whose changes affect the place."""
         return self.last.trail if self.last is not None else ()
 
     @property
     def directories(self) -> tuple[str, ...]:
-        """The directories in which every entry affects it."""
+        """The directories all of whose entries affect the place."""
         return () if self.last is None or self.last.directory is None else (self.last.directory,)
 
     @property

@@ -1,8 +1,9 @@
 """The recent changes in all roots, for clients that poll instead of subscribing.
 
 Several clients may read, each from its own cursor, and reading removes nothing. The journal is bounded: a reader
-whose cursor is too old gets an overflow, and has to check the files itself. Watching begins with the first reader and
-ends some time after the last; a cursor from before that, or from another run of the server, is too old as well.
+whose cursor is too old gets an overflow, and has to check the files itself. Watching begins with the first read and
+ends some time after the last. A cursor from an earlier period of watching, or from another run of the server, is too
+old as well.
 """
 
 import os
@@ -111,7 +112,7 @@ class Journal:
         self._watching = anyio.Event()
         """Set while the roots are watched."""
         self._entry_added = anyio.Event()
-        """Set when an entry is added; then it is replaced."""
+        """Set when entries are added, and then replaced by a new event."""
         self._read_at = 0.0
         """The time of the last read (`time.monotonic`)."""
         self.on_own_write: Callable[[Place], None] = lambda _: None
@@ -240,8 +241,7 @@ class Journal:
         latest: dict[str, str] = {}
         skipped = number - (self._last_number - len(self._entries))
         for entry in islice(self._entries, skipped, None):
-            # A client that is told of a creation or modification need not be told of later modifications of that
-            # path.
+            # After a creation or modification of a path, its later modifications on the same page are left out.
             is_repeated = entry.kind == "modified" and latest.get(entry.path, "deleted") != "deleted"
             if not is_repeated and selection.includes(entry.path):
                 if len(entries) == page.limit or not budget.take(_OVERHEAD_BYTES, _display(entry.path)):

@@ -23,12 +23,11 @@ from shared.program.files.entries import Place
 MAX_NOTICED = 2_000
 """Maximum number of paths remembered for one check. If there are more, everything is checked."""
 _MAX_THREADS = 4
-"""Maximum number of threads that check local targets, and of those that check remote ones."""
+"""Maximum number of threads that check local targets; as many may check remote targets."""
 
 
 class Pace(NamedTuple):
-    """The delay of a check after a notice, in seconds: `quiet` after the last notice, but at most `longest` after the
-    first.
+    """The delay of a check, in seconds: `quiet` after the last notice, but at most `longest` after the first.
 
     With `leading`, the first notice is acted upon at once if there was no check for `longest` seconds.
     """
@@ -39,19 +38,20 @@ class Pace(NamedTuple):
 
 
 class Target(Protocol):
-    """The target of a watch. `check` blocks and never raises; it takes the paths from notices, or None for all."""
+    """The target of a watch. Its `check` blocks and never raises. It gets the paths from notices; None to check
+    everything."""
 
     @property
     def place(self) -> Place:
-        """Its place below the operator's roots."""
+        """The place of the target below the operator's roots."""
 
     @property
     def trail(self) -> Collection[str]:
-        """The paths whose changes concern it."""
+        """The paths whose changes affect the target."""
 
     @property
     def directories(self) -> Collection[str]:
-        """The directories whose entries all concern it."""
+        """The directories all of whose entries affect the target."""
 
     def check(self, noticed: Collection[str] | None) -> bool:
         """Return True if something has changed since the last check; always False the first time."""
@@ -68,7 +68,7 @@ class WatchedTarget:
     callback: Callable[[], Awaitable[None]]
     pace: Pace
     is_remote: bool = False
-    """True if the system sends no notices for it, so that it must be checked every second."""
+    """True if the system sends no notices for the target, so that it must be checked every second."""
     is_being_checked: bool = False
     """True while it is being checked."""
     due_at: float | None = None
@@ -79,7 +79,7 @@ class WatchedTarget:
     _checked_at: float = 0.0
 
     def notice(self, now: float, path: str | None = None) -> None:
-        """Record a notice about the entry `path` in one of its directories, or about everything."""
+        """Record a notice about `path`, an entry in one of the target's directories; None to check everything."""
         if self.due_at is None:
             self._first_notice_at = now
             self.noticed = set()

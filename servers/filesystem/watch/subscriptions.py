@@ -1,8 +1,8 @@
-"""Subscriptions other than to single files: to globs, and to the entries of parts of the roots.
+"""Subscriptions to globs, and to the entries of parts of the roots.
 
 A URI such as `file:///root/src/**/*.py` is a glob for the entries that it matches. A literal `*` makes a URI a glob;
-in a file name it is written as %2A. The glob begins with the component that contains the first `*`, and everything
-after that point is percent-decoded and interpreted as in `search_files`. The part before it is an ordinary directory.
+in a file name it is written as %2A. The glob begins with the component that contains the first `*`, is
+percent-decoded, and is interpreted as in `search_files`. The part before it is an ordinary directory.
 
 All globs that begin in one directory and have the same depth share one tree: a file is checked once, however many
 globs there are, and a change is compared only with globs that begin above it and reach its depth. A key is notified
@@ -70,7 +70,7 @@ class GlobTrees:
         glob, patterns = Glob([pattern]), reachable_patterns(pattern)
         await self._watcher.run_in_thread(rooted.roots.outer(place), _require_inside, rooted, place)
         tree_key = (rooted.roots.mark, place.root_index, place.parts, patterns)
-        # The lock makes a second caller wait for the initial check that the first caller has begun.
+        # A second call must wait for the initial check that the first one has begun.
         async with self._locks.setdefault(tree_key, anyio.Lock()):
             if tree_key not in self._trees:
                 await self._watch_tree(tree_key, place, patterns, rooted, owner)
@@ -149,7 +149,7 @@ class GlobsByKey:
         del self._globs[key]
 
     def has(self, key: str, names: Sequence[str]) -> bool:
-        """Return True if the glob of `key` matches the entry at this path below the directory."""
+        """Return True if the glob of `key` matches the entry at the path `names` below the start of the tree."""
         return _matches(self._globs[key], tuple(names[:-1]), names[-1:])
 
     def affected_keys(self, events: Sequence[Event]) -> list[str]:

@@ -1,11 +1,11 @@
-"""A directory with everything below it, or with the entries that match a glob, and the changes in it.
+"""Watches everything below a directory, or the entries that match a glob, and collects the changes.
 
 The name and a mark are remembered for each entry that is examined, whether or not it matches the glob, so the memory
-limit also bounds the cost of a check. The mark of a file changes with its size, modification time and inode. That of
-a directory never changes, since changes to its entries are reported separately. So a chmod does not count as a
-change, but a touch does. Links are followed only on the way to the directory itself. Directories in which tools keep
-their own files, such as `.git`, are left out, as in watchfiles' defaults, unless the tree is inside one; so are
-denied entries, and the temporary names of our own writes, which a directory has while it is being deleted.
+limit also bounds the cost of a check. The mark of a file changes with its size, modification time and inode. The mark
+of a directory never changes, since changes to its entries are reported separately. So a chmod does not count as a
+change, but a touch does. Links are followed only on the way to the directory itself. As in watchfiles' defaults,
+directories in which tools store their own files, such as `.git`, are left out, unless the tree is inside one. So are
+denied entries, and the temporary names of this server's own writes and deletions.
 
 A check of the paths from notices examines only these entries; a full check reads every directory.
 """
@@ -38,7 +38,7 @@ IGNORED = frozenset(
 """Names of directories that are left out."""
 
 _DIRECTORY = 0
-"""The mark of all directories: changes in one are reported separately."""
+"""The mark of all directories: changes in a directory are reported separately."""
 
 Parts = tuple[str, ...]
 
@@ -92,7 +92,7 @@ class Tree:
         self._rooted = rooted
         self._place = place
         self.place = rooted.roots.outer(place)
-        """Its place below the operator's roots."""
+        """The place of the tree below the operator's roots."""
         self._glob = glob
         self._quota = quota
         self._owner = owner
@@ -107,9 +107,9 @@ class Tree:
         self.is_full = False
         """True if there are more entries than may be remembered, so that some changes are not detected."""
         self.trail: tuple[str, ...] = ()
-        """The paths whose changes concern it."""
+        """The paths whose changes affect the tree."""
         self.directories: tuple[str, ...] = ()
-        """The directories whose entries all concern it."""
+        """The directories all of whose entries affect the tree."""
 
     def check(self, noticed: Collection[str] | None) -> bool:
         """Check the paths from notices, or everything, and return True if there are changes since the last check."""
@@ -141,7 +141,7 @@ class Tree:
         self._known.clear()
 
     def _check_entry(self, path: str) -> None:
-        """Check the entry at `path`, which a notice was about."""
+        """Check the entry at `path`, for which there was a notice."""
         *parents, name = path[len(self._path) :].strip(os.sep).split(os.sep)  # noqa: PTH206
         directory = self._known.get(tuple(parents))
         parts = (*parents, name)
@@ -171,7 +171,7 @@ class Tree:
             self._forget(parts)
             return []
         if self._scanned > MAX_SCANNED:
-            # The entries that were not read would look deleted, so none of this directory are compared.
+            # The entries that were not read would look deleted, so the entries of this directory are not compared.
             self.is_full = True
             return []
         directory = self._known.get(parts)

@@ -5,10 +5,10 @@ it does not matter how a change is made: by a write, by a rename over the file, 
 replaced parent directory, or by a link that points elsewhere. A notice, the system's report of a change of a name on
 the way, only causes a check, which decides whether there is a change to report (see `fingerprint` and `tree`).
 
-Nothing is lost between watches: the initial check comes first, and everything is checked again after each new
-operating system watch. Notices may still get lost in a full system queue, or in watchfiles, which drops those that
-arrive while it delivers others. So everything is checked again soon after each notice, and every few seconds, rarely
-enough to take at most a twentieth of the time. If the system sends no notices, everything is checked every second.
+No change is lost when the operating system watch is replaced: everything is checked again after each new one. Notices
+may still get lost in a full system queue, or in watchfiles, which drops those that arrive while it delivers others.
+So everything is checked again soon after each notice, and every few seconds, rarely enough to take at most a
+twentieth of the time. If the system sends no notices, everything is checked every second.
 
 A target on another machine's file system, for which there are no notices, is remote: a separate task checks it every
 second, because that machine may not respond.
@@ -62,7 +62,7 @@ class Watcher:
     """Calls `changed(key)` when the place of a watched key has changed. Run `run` in a task.
 
     Callbacks are awaited one after another and must not raise. `local` returns True if the system sends notices for a
-    place. Targets are below the roots of `rooted`; a method may be given a part of them.
+    place. Targets are below the roots of `rooted`; the `rooted` of a method limits them to a part of these roots.
     """
 
     def __init__(
@@ -117,8 +117,8 @@ class Watcher:
         if key in self._watched:
             return
         watched_place = await self._check_new_place(place, rooted)
-        # Nothing is awaited between this and the count of subscribers, so a concurrent end of the key's last
-        # subscription comes entirely before or after.
+        # Nothing is awaited from here until the caller counts the subscriber, so a concurrent end of the key's last
+        # subscription comes entirely before or after both.
         self._add(key, watched_place, lambda: self._changed(key), Pace())
 
     async def watch_tree(
@@ -130,7 +130,8 @@ class Watcher:
         rooted: RootedFiles | None = None,
         owner: str = "",
     ) -> Tree:
-        """Notify `key` of changes below `place` that match one of the globs. Its entries count for the owner.
+        """Call `callback` with changes below `place` that match one of the globs. The entries of the returned tree
+        count towards the owner's share.
 
         Raises FilesError with code `bad_pattern`, and `too_many`.
         """
@@ -216,7 +217,7 @@ class Watcher:
     def _add(self, key: Hashable, target: Target, callback: Callback, pace: Pace) -> None:
         watched = WatchedTarget(target, callback, pace, is_remote=not self._local(target.place))
         if key in self._watched:
-            # Another call came first. Its check is older, so no change is missed.
+            # Another call has added the key first. Its target was checked earlier, so no change is missed.
             target.close()
             return
         if len(self._watched) >= MAX_WATCHED:
@@ -229,7 +230,7 @@ class Watcher:
         if watched.is_remote:
             self.on_polling(True)
         (self._has_remote_targets if watched.is_remote else self._has_local_targets).set()
-        # Notices that came after its first check did not reach the target, so it is checked again.
+        # Notices since the first check of the target did not reach it, so it is checked again.
         now = time.monotonic()
         if self._directories and self._directories.issuperset(_directories(target)):
             # A check of everything for each of thousands of files in one directory would take minutes.
@@ -240,7 +241,7 @@ class Watcher:
             self._mark_stale()
 
     def _mark_stale(self) -> None:
-        # If it is already stale, the set is computed before the next wait, or the wait is ending.
+        # If the set is already marked, it is computed before the next wait, or the current wait is ending.
         if not self._is_stale:
             self._is_stale = True
             self._stop.set()
@@ -257,7 +258,7 @@ class Watcher:
         """Check the local targets after notices and sweeps, until there are none."""
         noticed: set[str] | None = None
         while self._targets(remote=False):
-            # Created before the check, so that later changes of the set end the wait below.
+            # A new event before the check, so that later changes of the set of directories end the wait below.
             self._stop = threading.Event()
             started_at = time.monotonic()
             self._schedule_checks(noticed)
@@ -293,7 +294,7 @@ class Watcher:
         now = time.monotonic()
         if noticed is None or now >= self._sweep_at:
             self._sweep_at = now + (_POLL_SECONDS if self._notices.has_no_watch else _SWEEP_SECONDS)
-            # A directory may have been recreated under its old name.
+            # A directory may have been recreated under its old name, so it has to be watched again.
             self._is_stale = True
             for watched in self._targets(remote=False):
                 watched.schedule(now)

@@ -1,7 +1,7 @@
-"""Bridge to a third-party server, of any version and over any transport: it forwards every request and notification
-in both directions, also between a client and a server of different eras (with sessions, or stateless)."""
+"""Bridge to a third-party server, of any version and over any transport. It forwards every request and notification
+in both directions, also if only one of client and server has sessions and the other is stateless."""
 
-from .bridge import Bridge, SessionKind, bridge
+from .bridge import Bridge, CallRoute, bridge
 from .upstream import Upstream
 
-__all__ = ["Bridge", "SessionKind", "Upstream", "bridge"]
+__all__ = ["Bridge", "CallRoute", "Upstream", "bridge"]

@@ -1,10 +1,11 @@
 """`bridge`: a server that represents another one, of any version and over any transport.
 
-    a call ──▶ forward ──▶ Bridge.call ──▶ the kind of session for it ──▶ the server
-                                              stateless server            one connection for all
-                                              sessions on both sides      a session for each client
-                                              sessions on the server      one from a pool, for the call
-                                              one session for all         if the operator configures that
+    a call ──▶ Bridge.call ──▶ a `CallRoute` ──▶ the server
+
+    StatelessCalls       if the server is stateless: over one connection, for all clients
+    DedicatedSessions    if server and client have sessions: in a session for each client
+    SessionPool          if only the server has sessions: in a session from a pool, for one call at a time
+    SharedSession        if the operator configures it: in one session for all clients
 
 The bridge itself handles subscriptions and log levels, because it combines those of many clients.
 """
@@ -53,13 +54,12 @@ _OWN_METHODS = frozenset({"logging/setLevel", "resources/subscribe", "resources/
 """The methods of the protocol that a bridge handles itself."""
 
 
-class SessionKind(Protocol):
-    """A kind of session in which calls are made at the server."""
+class CallRoute(Protocol):
+    """Makes calls at the server, in sessions of one kind or without sessions."""
 
     async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
         """Return the server's result unchanged. Raises PeerError with the server's error, ConnectionError or
-        TimeoutError if there is no answer, and other kinds of McpError, most of which the client gets as they are
-        (see `Bridge.translate_errors`)."""
+        TimeoutError if there is no answer, and other kinds of McpError. `Bridge.handle_request` translates them."""
 
 
 class Bridge:
@@ -78,7 +78,7 @@ class Bridge:
         self.dedicated_sessions = DedicatedSessions(
             self.connection, self.tasks, self.session_messages, self._upstream_tasks
         )
-        """The sessions of clients that each have one of their own."""
+        """The sessions that each belong to one client."""
         self._stateless = StatelessCalls(self.connection)
         self._session_pool = SessionPool(upstream, self.tasks, self.connection.on_server_message)
         self._shared.upstream_tasks = self._session_pool.upstream_tasks = self._upstream_tasks
@@ -101,9 +101,9 @@ class Bridge:
             with anyio.CancelScope(shield=True):
                 await self.tasks.stop()
 
-    def session_kind(self, context: Context[Any]) -> SessionKind:
-        """Return the kind of session for the call of `context`. Raises RpcError until the server has been reached
-        once, and while a stateless server is down."""
+    def route_for(self, context: Context[Any]) -> CallRoute:
+        """Return the route for the call of `context`. Raises RpcError until the server has been reached once, and
+        while a stateless server is down."""
         if self.connection.description is None or self.connection.stateless:
             self.connection.client  # noqa: B018 - raises the reason
             return self._stateless
@@ -112,7 +112,7 @@ class Bridge:
         return self.dedicated_sessions if context.peer.has_handshake else self._session_pool
 
     def session(self, context: Context[Any]) -> DedicatedSession | None:
-        """Return the session that belongs only to the client of `context`, open or not; None if it has none."""
+        """Return the dedicated session of the client of `context`, open or not; None if the client has none."""
         return (
             self.dedicated_sessions.session_of(context.link)
             if context.peer.has_handshake and self._has_dedicated_sessions()
@@ -120,15 +120,15 @@ class Bridge:
         )
 
     @property
-    def differs_by_client(self) -> bool:
-        """True if lists may differ by client, so that they must not be cached for all. Also true for a server that
-        does not announce changes, since a cached list would never be replaced."""
+    def needs_fresh_lists(self) -> bool:
+        """True if each request for a list must reach the server: the lists may differ by client, or the server does
+        not announce changes, so that a cached list would never be replaced."""
         description = self.connection.description
         return self._has_dedicated_sessions() or (description is not None and not announces_changes(description))
 
-    def greet(self, link: Connection) -> None:
-        """Register a client after its handshake, and open its session now: the server may send it notifications
-        before its first request."""
+    def on_handshake(self, link: Connection) -> None:
+        """Register a client after its handshake, and open its session at once: the server may send notifications
+        before the client sends its first request."""
         self.session_messages.register_client(link)
         if self._has_dedicated_sessions():
             self.dedicated_sessions.session_of(link).begin()
@@ -146,10 +146,10 @@ class Bridge:
         if method == "tools/call":
             arguments = self._tool_schemas.repair_arguments(params.name, params.arguments)
             params = params.model_copy(update={"arguments": arguments})
-        async with self.translate_errors(context):
+        async with self.handle_request(context):
             if not self.connection.up:
                 await self.connection.wait_until_up()
-            result = repair(method, drop_era_fields(await self.session_kind(context).call(context, params)))
+            result = repair(method, drop_era_fields(await self.route_for(context).call(context, params)))
         if not is_well_formed(method, result):
             raise RpcError(f"the server {self.upstream.name} answered {method} with a malformed result")
         if method == "tools/call":
@@ -166,9 +166,9 @@ class Bridge:
         return supports_tasks(self.connection.description, stateless=self.connection.stateless)
 
     @asynccontextmanager
-    async def translate_errors(self, context: Context[Any]) -> AsyncIterator[None]:
-        """Translate errors of the server that are raised in the block to those for the client of `context`. Raises
-        McpError."""
+    async def handle_request(self, context: Context[Any]) -> AsyncIterator[None]:
+        """Register the client of `context`, and translate the server's errors in the block to those for that client.
+        Raises McpError."""
         name = self.upstream.name
         if context.peer.has_handshake:
             self.session_messages.register_client(context.link)
@@ -201,14 +201,14 @@ def bridge(upstream: Upstream, *, extensions: Sequence[Extension[Any]] = ()) -> 
     async def open_bridge(opening: Opening) -> AsyncIterator[Bridge]:
         state = Bridge(upstream, opening)
         async with state.keep_open():
-            opening.greet(state.greet)
+            opening.on_handshake(state.on_handshake)
             opening.represent_remote(lambda: state.connection.up)
             yield state
 
     @server.on_subscribe
     async def subscribe(context: Context[Any], uri: str) -> str:
         state: Bridge = context.state
-        async with state.translate_errors(context):
+        async with state.handle_request(context):
             return await state.session_messages.subscriptions.begin(context, uri, state.session(context))
 
     @server.on_unsubscribe
@@ -216,7 +216,7 @@ def bridge(upstream: Upstream, *, extensions: Sequence[Extension[Any]] = ()) -> 
         await run.state.session_messages.subscriptions.end(key)
 
     @server.on_ready
-    async def find_fault(run: Run[Bridge]) -> str | None:
+    async def find_problem(run: Run[Bridge]) -> str | None:
         connection = run.state.connection
         return None if connection.up else f"not available: {connection.reason}"
 
@@ -237,7 +237,7 @@ async def _task_support(run: Run[Any], context: Context[Any], name: str) -> Tool
 
 async def _set_level(run: Run[Any], context: Context[Any], params: SetLevelParams) -> dict[str, Any]:
     state: Bridge = context.state
-    async with state.translate_errors(context):
+    async with state.handle_request(context):
         await state.session_messages.set_level(context, state.session(context), params.level)
     return {}
 

@@ -3,8 +3,8 @@
     connecting ──▶ up ──▶ down, with its reason ──▶ connecting again: after a pause that gets longer with each failed
                                                     attempt, or as soon as a request needs the connection
 
-It stores whether the server is stateless, and the description that the server sent. Requests that need no session of
-their own are sent over it, for all clients.
+It stores whether the server is stateless, and the description that the server sent. Requests that need no dedicated
+session are sent over it, for all clients.
 """
 
 import asyncio
@@ -58,7 +58,8 @@ def reason_of(error: BaseException) -> str:
 
 
 class BridgeConnection:
-    """The connection. It is also the relay of its client, which receives the server's requests and notifications."""
+    """Keeps one connection to the server open. It is also the relay of the connection's client, and so receives the
+    server's requests and notifications."""
 
     def __init__(self, upstream: Upstream, options: ClientOptions) -> None:
         """`options` are those of the client; their `relay`, if set, answers the server's requests."""
@@ -99,8 +100,8 @@ class BridgeConnection:
         return self._client
 
     async def wait_until_up(self) -> None:
-        """Return when the connection is up. While it is down, wait for the end of the current attempt to connect, or
-        of one that can begin within `CALL_WAIT_SECONDS`, but no longer than that.
+        """Return when the connection is up. While it is down, wait up to `CALL_WAIT_SECONDS` for the current attempt
+        to connect, or for one that can begin within that time.
 
         Raises RpcError like `client` if it is still down.
         """

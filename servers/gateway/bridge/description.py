@@ -18,8 +18,8 @@ UNKNOWN: Mapping[str, Any] = {
     "completions": {},
     "logging": {},
 }
-"""The capabilities that are declared before the server is first reached. A client that connects before that never
-learns of others, so these are all that may be needed."""
+"""The capabilities that are declared until the server is first reached: all that a server may have, since a client
+that connects earlier never learns the actual ones."""
 
 
 def announces_changes(description: ServerDescription) -> bool:

@@ -1,6 +1,6 @@
-"""Translates between the eras, for all kinds of calls over a bridge: requests lose the data of the client's
-connection, the identity of the client gets a form that all servers understand, and results and errors get the form of
-the client's era."""
+"""Translates between clients and servers with sessions and stateless ones. Requests lose the data of the client's
+connection, the identity of the client gets a form that all servers understand, and results and errors get the form
+that the client expects."""
 
 import logging
 from dataclasses import replace
@@ -60,7 +60,7 @@ def params_of(context: Context[Any], params: Any) -> dict[str, Any]:
 
 
 def identity_of(peer: Peer | None) -> ClientIdentity:
-    """Return the identity of `peer` in a form that servers of both eras understand."""
+    """Return the identity of `peer` in a form that servers with sessions and stateless servers understand."""
     if peer is None:
         return ClientOptions().identity()
     info = ClientOptions().identity().info if peer.info is None else peer.info
@@ -94,7 +94,7 @@ def require_result(result: dict[str, Any] | InputWanted) -> dict[str, Any]:
 
 
 def drop_era_fields(result: dict[str, Any]) -> dict[str, Any]:
-    """Return `result` without the fields that only one era has, as handlers return it."""
+    """Return `result` without the fields that only stateless servers send, as handlers return it."""
     meta = result.get("_meta")
     if "resultType" not in result and not (isinstance(meta, dict) and SERVER_INFO in meta):
         return result
@@ -105,13 +105,13 @@ def drop_era_fields(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def error_for(context: Context[Any], error: PeerError, name: str, *, stateless: bool) -> McpError:
-    """Return the error for the client if the server called `name`, which is `stateless` or not, has sent `error`. A
-    code above 0 is an HTTP status, which becomes part of the message."""
+    """Return the error for the client after the server called `name` has sent `error`. `stateless` is true if that
+    server is stateless. A code above 0 is an HTTP status, which becomes part of the message."""
     if error.code > 0:
         return RpcError(f"the server {name} refused the request: {reason_of(error)} (HTTP status {error.code})")
     if context.peer.has_handshake is not stateless:
         return error
-    # The eras use different codes for the same errors, which their data shows.
+    # Stateless servers use other codes than servers with sessions for the same errors; the data shows which error.
     data = error.data if isinstance(error.data, dict) else {}
     uri, required = data.get("uri"), data.get("requiredCapabilities")
     if error.code in (_NO_RESOURCE, _INVALID_PARAMS) and isinstance(uri, str):
@@ -138,6 +138,7 @@ def lost_error(name: str, error: Exception) -> RpcError:
 
 
 def unopened_error(name: str, error: Exception | None) -> RpcError:
-    """Return the error for the client if a session could not open because of `error`, or in time if it is None."""
+    """Return the error for the client if a session could not be opened because of `error`; None means that it was not
+    opened in time."""
     reason = "it did not answer in time" if error is None else reason_of(error)
     return RpcError(f"the server {name} is not available: {reason}")

@@ -1,6 +1,6 @@
 """The log level of the server, which depends on the levels that clients set with `logging/setLevel`.
 
-A stateless server gets the client's level with each request. A server with sessions gets each change in the session
+A stateless server gets the client's level with each request. A server with sessions gets a new level in the session
 of the client. If all clients share one session, the server gets the least severe level that any of them has set.
 """
 
@@ -22,7 +22,7 @@ async def send_level(client: Client, level: str, time_limit: float) -> None:
 
 
 class SharedLevel:
-    """The level of a session that all clients share: the least severe of their levels."""
+    """Sets the level of a session that all clients share to the least severe of their levels."""
 
     def __init__(self, connection: BridgeConnection, tasks: TaskSet, timeout: float) -> None:
         self._connection = connection
@@ -31,9 +31,8 @@ class SharedLevel:
         self._levels: dict[object, str] = {}
 
     async def set_level(self, client: object, level: str) -> None:
-        """Store the level of `client`, which is any key for a client or several, and send the server the new least
-        severe level if that has changed. Raises the same errors as `send_level`, and RpcError while the server is
-        down."""
+        """Store the level of `client`, any hashable key of one or more clients. If the least severe level changes,
+        send it to the server. Raises the same errors as `send_level`, and RpcError while the server is down."""
         before = self._least_severe()
         self._levels[client] = level
         if (after := self._least_severe()) is not None and after != before:
@@ -51,7 +50,7 @@ class SharedLevel:
     async def _restore(self) -> None:
         level = self._least_severe()
         if level is not None:
-            # An error is ignored, as it is when a session is reopened: no client waits for this.
+            # An error is ignored: no client waits for this.
             with suppress(McpError, OSError):
                 await send_level(self._connection.client, level, self._timeout)
 

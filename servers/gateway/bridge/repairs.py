@@ -1,7 +1,7 @@
-"""Repairs of results and log messages that the hosts of a third-party server may accept, but other hosts refuse.
+"""Repairs invalid results and log messages of third-party servers, which some hosts accept but others refuse.
 
-Many hosts validate strictly: they refuse a whole list because of one tool whose `annotations` are null, and here that
-list may include the tools of other servers. Programs in Go, Java and C# write an absent field as null.
+Many hosts validate strictly: they refuse a whole list because of one tool whose `annotations` are null, and behind a
+gateway that list includes the tools of other servers. Programs in Go, Java and C# write an absent field as null.
 """
 
 import logging
@@ -104,7 +104,7 @@ def _repair_call(result: dict[str, Any]) -> dict[str, Any]:
     is_error = result.get("isError")
     if not isinstance(is_error, bool | None):
         result = {**result, "isError": str(is_error).lower() in ("true", "1")}
-    # If the list of content is empty, null counts as no structured content.
+    # Structured content that is null counts as a value only if there is no `content` at all.
     if ("structuredContent" in result and content is None) or (not content and structured is not None):
         content = {"type": "text", "text": json_of(structured).decode()}
     if content is None and result.keys() <= {"_meta", "isError"}:
@@ -258,8 +258,8 @@ def _as_text(value: Any) -> str:
 
 
 def _repair_media(item: dict[str, Any]) -> dict[str, Any]:
-    """Return an image or audio block whose data is plain base64, without a `data:` prefix, and which has a MIME type
-    if that can be recognized."""
+    """Return an image or audio block with plain base64 as its data, without a `data:` prefix, and with a MIME type if
+    the type can be recognized."""
     data, kind = item.get("data"), item.get("mimeType")
     if not isinstance(data, str):
         return item

@@ -1,5 +1,5 @@
-"""Everything that a bridge forwards outside calls: subscriptions, log levels, and changes to lists and roots. It also
-keeps the description of the bridge up to date."""
+"""Forwards everything outside calls: subscriptions, log levels, and changes to lists and roots. It also keeps the
+description of the bridge up to date."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -36,9 +36,9 @@ _CONDITION = "bridge"
 
 
 def forward_notification(link: Connection, message: Notified) -> None:
-    """Forward a notification to the client of `link`. Several changes of one list become one notification until it is
-    sent; log messages below the client's level, and notifications about the server's tasks, are dropped; all others
-    are sent unchanged. While too many messages wait for the client, only changes of lists are kept. Never waits or
+    """Forward a notification to the client of `link`. Changes of one list that wait to be sent are merged. Log
+    messages below the client's level, and notifications about the server's tasks, are dropped. All others are sent
+    unchanged. While too many messages wait for the client, all but changes of lists are dropped. Never waits or
     raises."""
     if message.method in _CHANGES:
         link.on_change(_CHANGES[message.method])

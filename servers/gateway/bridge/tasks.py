@@ -4,7 +4,7 @@
                                                    └─▶ the bridge follows the task, whose result answers the call
 
 A stateless server decides itself which calls become tasks. A server with sessions runs a call as a task if the bridge
-requests that: if the client requested it, or if the tool requires it.
+requests that. The bridge does so if the client requested it, or if the tool requires it.
 """
 
 from contextlib import suppress
@@ -34,7 +34,7 @@ TASK_REQUEST_SECONDS = 60.0
 
 
 class TaskClient(Protocol):
-    """The client of a call, as far as tasks concern it."""
+    """Receives the events of a call that becomes a task at the server."""
 
     async def on_became_task(self) -> None:
         """Called when the server has turned the call into a task."""
@@ -51,9 +51,9 @@ def supports_tasks(server: ServerDescription | None, *, stateless: bool) -> bool
 
 
 def declare_tasks(listed: dict[str, Any]) -> dict[str, Any]:
-    """Return a page of a stateless server's list of tools, in which every tool declares that it supports tasks. A
-    stateless server decides that itself for each call, but clients of 2025-11-25 only request tasks from tools that
-    declare it."""
+    """Return a page of a stateless server's list of tools in which every tool declares that it supports tasks. A
+    stateless server decides for each call whether it becomes a task, but clients of 2025-11-25 request tasks only
+    from tools that declare support."""
     tools, optional = listed.get("tools"), {"execution": {"taskSupport": "optional"}}
     if not isinstance(tools, list):
         return listed
@@ -83,8 +83,8 @@ def drop_related_task(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def drop_task(request: ServerRequest) -> ServerRequest:
-    """Return a request from the server without its `task`: a bridge does not declare that its clients support tasks,
-    so a client may ignore it (2025-11-25, Tasks, Capability Negotiation)."""
+    """Return a request from the server without its `task` param. A bridge does not declare that its clients support
+    tasks, so the param may be ignored (2025-11-25, Tasks, Capability Negotiation)."""
     return replace(
         request, params={key: value for key, value in drop_related_task(request.params).items() if key != "task"}
     )
@@ -131,7 +131,7 @@ class UpstreamTasks:
             # An error of the list does not prevent calls.
             with suppress(McpError, OSError):
                 tools = await client.raw.list_tools()
-                if self._support is support:  # they have not changed in the meantime
+                if self._support is support:  # the tools have not changed while they were listed
                     support.learn({"tools": tools})
                     self._is_listed = True
 
@@ -155,7 +155,7 @@ async def run_as_task(
         return await send(method, params)
     result = await send(method, {**params, "task": task_params})
     if not isinstance(result.get("task"), dict):
-        return result  # it has run as a normal call
+        return result  # the server has run it as a normal call
     task = read_state(method, result["task"])
     await relay.on_became_task()
     return drop_related_task(

@@ -1,11 +1,11 @@
-"""The UI resources of MCP Apps, which are web pages, at several servers: each has a URI that is unique to its server.
+"""Gives each UI resource of MCP Apps, which is a web page, a URI that is unique among several servers.
 
     db:   ui://sqlite/result                 ui://db__sqlite/result
     logs: ui://sqlite/result           ──▶   ui://logs__sqlite/result
     web:  ui://fetch/page                    ui://fetch/page
 
-A URI that several servers use is qualified with the name of the server, as tool names are: a host may cache a page by
-its URI, and the requests of a page go to the server of that URI.
+A URI that several servers use is qualified with the name of the server, as tool names are. A host may cache a page by
+its URI, and the requests that a page sends go to the server of its URI.
 """
 
 from collections.abc import Iterable, Mapping

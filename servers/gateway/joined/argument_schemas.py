@@ -1,8 +1,8 @@
-"""The schemas of a third-party tool, in the form that hosts and the APIs of models accept.
+"""Converts the schemas of third-party tools to a form that hosts and the APIs of models accept.
 
 JSON Schema and MCP allow `oneOf`, `anyOf`, `allOf`, `not`, `enum` and `$ref` at the top level of a schema. But the
 APIs of Anthropic, OpenAI and Google refuse a request with such a tool, so that hosts leave the tool out or fail
-because of it. Here, the properties of all alternatives are merged into one object. The tool itself still checks which
+because of it. `flatten` merges the properties of all alternatives into one object. The tool itself still checks which
 of them may be used together.
 """
 
@@ -19,8 +19,8 @@ _MAX_DIGITS = 9
 
 
 def flatten(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of an object without the keywords that APIs refuse at its top level. If the alternatives
-    describe a property in several ways, its schema is `anyOf` these. The argument is not changed."""
+    """Return the schema of an object without the keywords that APIs refuse at its top level. If the alternatives have
+    different schemas for a property, its schema becomes `anyOf` these. The argument is not changed."""
     if _REFUSED.isdisjoint(schema):
         return schema
     forms: dict[str, list[Any]] = {}
@@ -43,8 +43,8 @@ def flatten(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def drop_unknown_references(schema: Any, root: dict[str, Any]) -> Any:
-    """Return `schema`, a part of the schema `root`, without any `$ref` to a definition that `root` lacks. Any value
-    is valid in its place."""
+    """Return `schema`, a part of the schema `root`, without any `$ref` to a definition that `root` lacks. So any
+    value is valid at that place."""
     if isinstance(schema, list):
         return [drop_unknown_references(part, root) for part in schema]
     if not isinstance(schema, dict):
@@ -60,8 +60,7 @@ def _parts(
     schema: dict[str, Any], root: dict[str, Any], budget: list[int], *, is_certain: bool
 ) -> Iterator[tuple[dict[str, Any], bool]]:
     """Yield the schema and its subschemas at the same level (references, members of `allOf`, alternatives), each with
-    True if all arguments must match it. `budget` contains one number, which counts down to 0: how many may still be
-    yielded."""
+    True if all arguments must match it. `budget` contains one number: how many may still be yielded."""
     budget[0] -= 1
     if budget[0] < 0:
         return

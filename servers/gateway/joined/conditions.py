@@ -1,4 +1,4 @@
-"""Lasting conditions that keep the joined servers from working as users expect, such as unreadable files."""
+"""The lasting problems of the joined servers that users should know, such as unreadable files."""
 
 from collections.abc import Iterator, MutableMapping, Sequence
 

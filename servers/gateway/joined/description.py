@@ -17,7 +17,7 @@ _POSSIBLE_CAPABILITIES: dict[str, Any] = {
     "completions": {},
     "logging": {},
 }
-"""The capabilities that a server may have which is not open now."""
+"""The capabilities that are assumed for a server that is not open."""
 _ELLIPSIS = " …"
 
 

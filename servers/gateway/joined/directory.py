@@ -9,8 +9,8 @@ If several servers use a name, each of their entries gets the name of its server
 that, all entries do. A name that starts with the name of another server would seem to belong to that one, so such an
 entry gets the prefix of its own server too. While a server is unavailable, its names are not given to another server.
 
-Some names of tools are invalid in the APIs of models, such as `load.all`. It is listed as `web__loadall-` followed by
-a digest: many hosts pass names on unchanged, and the API refuses the whole request because of one such name.
+Some names of tools, such as `load.all`, are invalid in the APIs of models. Many hosts pass names on unchanged, and
+the API refuses the whole request because of one such name. So this tool is listed as `web__loadall-` and a digest.
 """
 
 import logging
@@ -133,8 +133,8 @@ class JoinedList:
             self._entries.append(entry if name == original else {**entry, key: name})
 
     def belongs_to_other(self, server: JoinedServer, name: str) -> bool:
-        """Return True if `name`, which `server` lists, starts with the name of another server. (In a template, also
-        with that of `server` itself.)"""
+        """Return True if `name`, which `server` lists, starts with the name of another server, or, for a template,
+        with the name of any server."""
         named_server = split_uri(name)[0] if self._kind is TEMPLATES else server_of(name)
         return named_server in self._server_names and (self._kind is TEMPLATES or named_server != server.name)
 
@@ -174,7 +174,7 @@ class Directory:
         """The number of invalidations before each joined list was built."""
         self._logged_clashes: set[tuple[str, str]] = set()
         self._incomplete: set[str] = set()
-        """The joined lists that lack the entries of a server, which failed to list them."""
+        """The joined lists that lack the entries of some server, because the server failed to list them."""
 
     def forget(self, server: JoinedServer, list_names: Iterable[str], *, is_new: bool = False) -> None:
         """Invalidate these lists of `server`. `is_new` is true if the server was opened again."""
@@ -195,8 +195,7 @@ class Directory:
         """Return the page that begins at `cursor` of the list that the client of `context` sees. Raises InvalidParams
         for a cursor that was not issued for this list."""
         joined = self._joined_lists_by_session.get(context.link.session, {}).get(kind.list_name)
-        # Further pages come from the list of which the client has read the first page, so that it is not rebuilt for
-        # each.
+        # Further pages come from the same list as the first page, so that the list is not rebuilt for each page.
         if cursor is None or joined is None or self._has_changed(kind):
             joined = await self.joined_list(kind, context)
         # From 2026-07-28 on, hosts know that a schema may have any keyword at its top level (SEP-2106).
@@ -206,8 +205,9 @@ class Directory:
     async def joined_list(self, kind: Kind, context: Context[Any]) -> JoinedList:
         """Return the list that the client of `context` sees; build it again if it may have changed."""
         list_name, invalidations = kind.list_name, self._invalidations[kind.list_name]
-        joined, differs = self._joined_lists.get(list_name), any(server.differs_by_client for server in self._servers)
-        if joined is not None and not differs and not self.is_stale(kind):
+        joined = self._joined_lists.get(list_name)
+        needs_fresh = any(server.needs_fresh_lists for server in self._servers)
+        if joined is not None and not needs_fresh and not self.is_stale(kind):
             return joined
         caches = self._caches[list_name]
         missing = [cache for cache in caches if cache.has_failed]
@@ -216,7 +216,7 @@ class Directory:
         async def request(cache: ListCache) -> None:
             listings[cache] = await cache.fetch_if_stale(context)
 
-        # Concurrently, so that a slow server does not delay the others.
+        # Request the lists concurrently, so that a slow server does not delay the others.
         async with anyio.create_task_group() as tasks:
             for cache in caches:
                 tasks.start_soon(request, cache)
@@ -231,7 +231,7 @@ class Directory:
                 self._logged_clashes.add((server.name, original))
                 text = "%s: its %s is known as %s, since another server has that name"
                 log.warning(text, server.name, plain(original[:200]), plain(name[:200]))
-        # Another call may meanwhile have built a list from newer entries.
+        # While this call fetched the lists, another call may have built a list from newer entries.
         if invalidations >= self._built_at.get(list_name, 0):
             self._joined_lists[list_name], self._built_at[list_name] = joined, invalidations
         if all(cache.is_fresh or cache.server.running is None for cache in caches):
@@ -239,7 +239,7 @@ class Directory:
         else:
             # The next request fetches the missing entries again, unless the server has just been too slow.
             self._incomplete.add(list_name)
-        if differs and context.peer.has_handshake:
+        if needs_fresh and context.peer.has_handshake:
             self._joined_lists_by_session.setdefault(context.link.session, {})[list_name] = joined
         if not all(cache.has_failed for cache in missing):
             self._on_complete(list_name)
@@ -284,7 +284,8 @@ class Directory:
         location = self.find_known(kind, name, context)
         if location is not None:
             return location
-        # A client may use a name with a prefix although the current list has it without, or the other way round.
+        # A client may use a name with the prefix of its server although the current list has it without, or vice
+        # versa.
         for cache in self._caches[kind.list_name]:
             if server_of(name) == cache.server.name:
                 entries = {entry[kind.key]: entry for entry in cache.last_for(context).entries}

@@ -1,4 +1,4 @@
-"""Routes methods outside the protocol to the server that owns the resource, prompt or tool in their params."""
+"""Forwards methods outside the protocol to the server that owns the resource, prompt or tool in their params."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -67,7 +67,7 @@ class ExtensionMethods:
             raise MethodNotFound(f"method not found: {name[:100]}{unavailability_note(self._servers)}")
         raw = context.call.raw
         server, row = supporting[0]
-        # The gateway learns the method when a server opens that has it. Use that server's declaration of the method.
+        # The gateway took the declaration of the method from any of its servers. Use that of the server to ask.
         context.call.method = replace(row, is_stream=context.call.method.is_stream)
         if isinstance(uri := raw.get("uri"), str):
 

@@ -1,4 +1,5 @@
-"""`gateway`: one server that consists of several in this process, the bundle's own or bridges to third-party ones.
+"""`gateway`: one server that joins several servers of this process: the bundle's own, and bridges to third-party
+servers.
 
     server = gateway([files, web], prefix="auto")
     async with server.open() as running: ...
@@ -43,11 +44,11 @@ from .uris import qualified_uri, rename_uris
 
 
 class JoinedSettings(BaseModel):
-    """The principals that one run of the gateway serves. If a member has a separate run for some principals, because
-    they see only a part of it, the gateway has one too, so that their data stays separate."""
+    """The principals that one run of the gateway serves. If a member has a separate run for some principals, who see
+    only a part of its data, the gateway has a separate run for them too."""
 
     principals: str = ""
-    """The name of these principals, as in the members' settings; empty for all others."""
+    """The name of these principals, as in the members' settings; empty for the run that serves all others."""
 
 
 def gateway(
@@ -60,7 +61,7 @@ def gateway(
     """Return a server that joins all `members`. It does not open them. With the `prefix` "always", every name of a
     tool or prompt gets the name of its server as a prefix; with "auto", only those that several servers use.
     `implementation` is how the server identifies itself. `third_party_names` are the members that are third-party
-    servers: the bundle's own come first in lists, and own what both have.
+    servers: the bundle's own servers come before them in lists, and own the entries that both have.
 
     Raises ValueError for two members with the same name, and for a name that can't be a prefix.
     """

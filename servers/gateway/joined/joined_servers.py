@@ -1,4 +1,4 @@
-"""The state of an open gateway: which of its servers are open, what they declare, and what changes at each."""
+"""The state of an open gateway: which of its servers are open, and what they declare and announce."""
 
 import asyncio
 import logging
@@ -41,8 +41,8 @@ class JoinedServers:
     def __init__(
         self, opening: Opening, members: Sequence[Member], prefix: Prefix, third_party_names: Collection[str] = ()
     ) -> None:
-        """`third_party_names` are those of third-party servers. If one of these and one of the bundle's own servers
-        have the same entry, it belongs to the bundle's own."""
+        """`third_party_names` are the names of third-party servers. If a third-party server and one of the bundle's
+        own have the same entry, the bundle's own server owns it."""
         servers = [
             JoinedServer(member, opening.settings.principals, is_third_party=member.name in third_party_names)
             for member in members
@@ -76,7 +76,7 @@ class JoinedServers:
                 ending.callback(server.member.watch(watcher.check))
                 watcher.check()
             self._describe()
-            self._opening.greet(self.greet)
+            self._opening.on_handshake(self.on_handshake)
             yield
 
     def tool_directory_for(self, context: Context[Any]) -> Directory:
@@ -85,8 +85,8 @@ class JoinedServers:
         return self._apps_directory if shows_apps(context) else self.directory
 
     async def want_resources(self) -> None:
-        """Call the `on_wanted` hooks of all servers, and later of those that open: a client is interested in the list
-        of resources, so that its changes have to be watched."""
+        """Call the `on_wanted` hooks of all open servers, and of others when they open: a client is interested in the
+        list of resources, so that servers have to watch for changes."""
         self._are_resources_wanted = True
         tasks = [
             self._tasks.start(_want_resources(server.running))
@@ -135,11 +135,11 @@ class JoinedServers:
             if list_name in lists:
                 getattr(self._opening.changes, list_name)()
 
-    def greet(self, link: Connection) -> None:
-        """Call the hooks of all servers for a new client."""
+    def on_handshake(self, link: Connection) -> None:
+        """Pass a client that has completed the handshake to the callbacks of all servers."""
         for server in self.servers:
-            for greet in server.running.hooks.greeters if server.running is not None else ():
-                greet(link)
+            for callback in server.running.hooks.handshake_callbacks if server.running is not None else ():
+                callback(link)
 
     def announce(self, message: LogMessage) -> None:
         """Send a log message of one server to all clients."""

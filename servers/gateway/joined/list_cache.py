@@ -81,7 +81,7 @@ class ListCache:
         self.is_fresh = False
         """True if the server has announced no change since the list was fetched."""
         self.has_failed = False
-        """True if the server was too slow or returned an error the last time."""
+        """True if the server was too slow or returned an error when the list was last fetched."""
         self._was_refused = False
         self._invalidations = self._attempts = 0
         self._last_age = -1
@@ -89,7 +89,7 @@ class ListCache:
         self._next_attempt = float("-inf")
         self._next_attempt_by_session: WeakKeyDictionary[ServerSession, float] = WeakKeyDictionary()
         self._last_reset = float("-inf")
-        """The time at which a change last ended the wait after a slow answer."""
+        """The time at which an announced change last ended the wait after a slow answer."""
         self._lock = anyio.Lock()
 
     def forget(self, *, is_new: bool = False) -> None:
@@ -129,7 +129,7 @@ class ListCache:
         server = self.server
         if not server.has_capability(self.kind.row.capability[0]):
             return _NOTHING
-        if server.differs_by_client:
+        if server.needs_fresh_lists:
             until = self._next_attempt
             if self._is_cached_by_session(context):
                 until = self._next_attempt_by_session.get(context.link.session, float("-inf"))
@@ -146,13 +146,13 @@ class ListCache:
         return self._visible_listing(context)
 
     def _visible_listing(self, context: Context[Any]) -> Listing:
-        if self.server.differs_by_client:
+        if self.server.needs_fresh_lists:
             # A list that was fetched for another client must not be used for this one.
             return self._last_by_session.get(context.link.session, _NOTHING)
         return _NOTHING if self._was_refused else self.last_for(context)
 
     def _is_cached_by_session(self, context: Context[Any]) -> bool:
-        return self.server.differs_by_client and context.peer.has_handshake
+        return self.server.needs_fresh_lists and context.peer.has_handshake
 
     async def _fetch(self, context: Context[Any]) -> Listing:
         age, listing = self._invalidations, None
@@ -192,7 +192,7 @@ async def _fetch_all(server: JoinedServer, kind: Kind, context: Context[Any]) ->
             raise InvalidResult(kind.row.name, kind.list_name, "is not a list", dict(page))
         for entry in valid_entries(kind.model, entries_of_page):
             entries.setdefault(entry[kind.key], entry)
-        # Servers of the handshake era send neither field. Their lists must not be cached by clients or shared caches.
+        # Servers with sessions send neither field: neither clients nor shared caches may cache their lists.
         fresh_ms = min(fresh_ms, fresh_ms_of(page))
         is_public = is_public and page.get("cacheScope") == "public"
         cursor = cursor_in(page)
@@ -220,7 +220,7 @@ def fresh_ms_of(page: Mapping[str, Any]) -> int:
 
 def valid_entries(model: type[Wire], entries: Iterable[Any]) -> list[dict[str, Any]]:
     """Return the valid entries, without references to missing definitions in their schemas. Clients refuse a whole
-    list because of one invalid entry, and here that list includes the entries of other servers."""
+    list because of one invalid entry, and the joined list includes the entries of other servers."""
     valid: list[dict[str, Any]] = []
     for listed in entries:
         entry = _valid_fields(model, listed) if isinstance(listed, dict) else None

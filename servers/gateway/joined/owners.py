@@ -1,5 +1,5 @@
 """Finds the server that owns a resource. The gateway changes a URI only if several servers have it, so most URIs do
-not name their server. The owner is then the first of these:
+not name their server. The owner of such a URI is the first of these:
 
 1. a server in this process that declares the resource
 2. one of the bundle's own servers: one whose tools name it as a UI resource, else one that lists it, else one with a
@@ -37,8 +37,8 @@ GUESS_SECONDS = 5.0
 """Maximum number of seconds to wait for a server that is only a guess before the next one is asked."""
 _NOT_FOUND = -32002
 
-# The rank of a server's claim to a URI; the lowest is asked first. The offset is added for third-party servers, since
-# they may list any URI.
+# Ranks of a server's claim to a URI; the server with the lowest rank is asked first. Third-party servers get the
+# offset added, since they may list any URI.
 _DECLARED, _UI_RESOURCE, _LISTED, _TEMPLATE = range(4)
 _THIRD_PARTY_OFFSET = 4
 
@@ -63,7 +63,7 @@ class Owners:
         self._tool_directory_for = tool_directory_for
         self._listed: dict[JoinedServer, OrderedDict[str, None]] = {server: OrderedDict() for server in servers}
         self._guessed: OrderedDict[str, JoinedServer] = OrderedDict()
-        """For a URI, the server that a guess has found to have the resource."""
+        """By URI, the server that a guess has shown to have the resource."""
         self._servers_by_name = {server.name: server for server in servers}
 
     def forget(self, server: JoinedServer) -> None:
@@ -156,13 +156,13 @@ class Owners:
         servers = sorted(servers, key=lambda server: server is not self._guessed.get(uri))
         for server in servers:
             try:
-                # The last one needs no timeout, because it does not delay another.
+                # The last server needs no timeout, because no other waits for it.
                 with anyio.fail_after(GUESS_SECONDS if server is not servers[-1] else None):
                     result = await send_request(server, uri)
             except TimeoutError:
                 failure = failure or server.timeout_error()
             except McpError as error:
-                # `InsufficientScope` from a server that is only a guess does not show that it has the resource.
+                # InsufficientScope does not show that this server, which is only a guess, has the resource.
                 if _is_not_found(error) or isinstance(error, InsufficientScope):
                     not_found_errors.append(str(error) if _is_not_found(error) else "resource not found")
                 else:
@@ -176,7 +176,7 @@ class Owners:
         )
 
     async def _find_claimants(self, context: Context[Any], uri: str) -> list[JoinedServer]:
-        """Return the servers that may own it, most likely first."""
+        """Return the servers that may own the resource at `uri`, the most likely owner first."""
         ranks: dict[JoinedServer, int] = {}
         for server in self._servers:
             if server.declares(uri):
@@ -207,7 +207,7 @@ def _is_not_found(error: McpError) -> bool:
         return True
     if not isinstance(error, RpcError):
         return False
-    # Versions up to 2025-11-25 have a code for it; 2026-07-28 uses that of invalid params, with the URI in the data.
+    # Versions up to 2025-11-25 have a separate code; 2026-07-28 uses that of invalid params, with a URI in the data.
     return error.code == _NOT_FOUND or (
         error.code == InvalidParams.code and isinstance(error.data, dict) and "uri" in error.data
     )

@@ -1,5 +1,5 @@
-"""Lists that are too long to cache. The pages of one server follow those of another, and each is fetched when it is
-needed."""
+"""Lists that are too long to cache. The pages of one server follow those of the server before it, and each page is
+fetched when a client requests it."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,7 @@
 """One of the joined servers: whether it is open, and how calls are forwarded to it.
 
-A call is forwarded with its own context, in which only the server is replaced. So its progress, its log messages, the
-server's requests for input and the result reach the client as if there were no gateway.
+A call is forwarded with the same context, in which only the server is replaced. So progress, log messages, requests
+for input and the result reach the client as if there were no gateway.
 
 If a server requests input from a stateless client, the round of the call ends (2026-07-28, multi round-trip
 requests). The state that the client returns in the next round contains the name of that server, so that the answers
@@ -35,7 +35,7 @@ class Member(Protocol):
 
     @property
     def name(self) -> str:
-        """Its unique name: up to 32 letters, digits and hyphens."""
+        """The unique name of the server: up to 32 letters, digits and hyphens."""
 
     @property
     def running(self) -> Run[Any] | None:
@@ -54,9 +54,8 @@ class JoinedServer:
     """A member, with everything that the gateway needs from it."""
 
     def __init__(self, member: Member, principals: str = "", *, is_third_party: bool = False) -> None:
-        """`principals` is the name of the principals that the gateway serves here; the member may have a separate run
-        for them. `is_third_party` is true for a third-party server, which may list entries that belong to another
-        server."""
+        """`principals` is the name of the principals that this run of the gateway serves; the member may have a
+        separate run for them. A third-party server may list entries that belong to another server."""
         self.member = member
         self.name = member.name
         self.is_third_party = is_third_party
@@ -69,10 +68,10 @@ class JoinedServer:
         return None if run is None else run.parts.for_name(self._principals)
 
     @property
-    def differs_by_client(self) -> bool:
-        """True if the server is open and its lists may differ by client."""
+    def needs_fresh_lists(self) -> bool:
+        """True if the server is open and each request for a list must reach it (see `Bridge.needs_fresh_lists`)."""
         run = self.running
-        return run is not None and getattr(run.state, "differs_by_client", False)
+        return run is not None and getattr(run.state, "needs_fresh_lists", False)
 
     def has_capability(self, *capability: str) -> bool:
         """Return True if the server is open and declares this capability, a path of keys."""
@@ -101,14 +100,14 @@ class JoinedServer:
         return run is not None and TASKS in run.opened
 
     async def task_support(self, context: Context[Any], name: str, listed: TaskSupport | None) -> ToolTasks:
-        """Return whether the call of `context`, of the tool that the server calls `name`, may become a task. `entry`
-        is what the list of tools declares."""
+        """Return how tasks are supported for the call of `context`, of the tool that the server calls `name`.
+        `listed` is what the list of tools declares."""
         run = self.running
         if run is None or TASKS not in run.opened:
             return None
         tasks = tasks_of(run)
-        # Where the server does not decide for each call, use the list: operators' rules may have renamed the tool
-        # there.
+        # If the server does not decide for each call, use the list: an operator's rule may have renamed the tool, so
+        # that the server does not know `name`.
         return listed if tasks.support is None else await tasks.support_of(_adapt(run, context), name)
 
     def unavailable_error(self, method: str) -> RpcError | ToolError:
@@ -124,8 +123,8 @@ class JoinedServer:
     async def forward(self, context: Context[Any], row: Method, params: Any) -> dict[str, Any]:
         """Return the server's result for the call of `context`, with `row` as its method and with these params.
 
-        Raises the errors that the server's own clients get, and MethodNotFound if it has no handler. If it is not
-        open, or closes during the call, raises ToolError for a tool and RpcError for anything else.
+        Raises the errors that the server's own clients get, and MethodNotFound if the server has no handler. If the
+        server is not open, or closes during the call, raises ToolError for a tool and RpcError for anything else.
         """
         run = self.running
         if run is None:
@@ -136,8 +135,8 @@ class JoinedServer:
         return await self._run_handler(run, handler, context, row, params)
 
     async def ask(self, context: Context[Any], row: Method, params: Params) -> dict[str, Any]:
-        """Return the server's result for a request of the gateway itself, which it makes in order to answer the call
-        of `context`. Raises the same errors as `forward`."""
+        """Return the server's result for a request that the gateway itself makes in order to answer the call of
+        `context`. Raises the same errors as `forward`."""
         return await self.forward(replace(context, call=context.call.make_inner(row, params)), row, params)
 
     async def subscribe(self, context: Context[Any], uri: str) -> tuple[Run[Any], str]:
@@ -168,7 +167,7 @@ class JoinedServer:
         if round_.carried is not None and (requester := requesting_server(round_)) is not None:
             if requester != self.name:
                 raise InvalidParams("this requestState belongs to a request that went to another server")
-            # Restore the state that the server itself had sent.
+            # Restore the state that the server sent; the gateway had wrapped it.
             carried = round_.carried
             call.round = Round(round_.number, {**carried["answers"], **round_.answers}, carried["carried"])
         result: dict[str, Any] | None = None
@@ -209,8 +208,8 @@ class _ErrorTranslation:
             if isinstance(error, Exception | InputRequired | BaseExceptionGroup):
                 translated = self._running.server.translate(error)
                 if isinstance(translated, InputRequired):
-                    # A server without state of its own needs the earlier answers again in the next round. One that
-                    # sends state has put what it needs there.
+                    # A server that sends no state needs the earlier answers again in the next round. A server that
+                    # sends state has stored in it whatever it needs.
                     answers = self._call.round.answers if translated.carried is None else {}
                     translated = InputRequired(
                         translated.requests,

@@ -1,7 +1,7 @@
 """Subscriptions to resources of the joined servers.
 
 Each subscription of a client is made at the owner, the server that has the resource, so that the owner may refuse it.
-If the owner returns the same key as for an earlier one, that serves all of these clients, until the last of them
+If the owner returns the same key as for an earlier subscription, the clients share that one until the last of them
 unsubscribes. If the owner closes, subscriptions remain, and are renewed when it opens again.
 """
 
@@ -47,7 +47,7 @@ class Subscriptions:
 
     async def begin(self, context: Context[Any], uri: str) -> str:
         """Begin a subscription for the call of `context`, and return the gateway's key. Raises the same errors as
-        `Owners.preferred_key`."""
+        `Owners.first_result`."""
 
         async def subscribe(server: JoinedServer, uri_at_server: str) -> tuple[JoinedServer, str, Run[Any], str]:
             return server, uri_at_server, *await server.subscribe(context, uri_at_server)
@@ -58,13 +58,12 @@ class Subscriptions:
             if subscription.run is run:
                 await run.changes.unsubscribe([key])
                 return gateway_key
-            # This subscription is from an earlier run of the server, which may have used the key for another
-            # resource.
+            # This subscription is from an earlier run of the server, which may have used the key for another URI.
             if subscription.uri == uri_at_server:
                 self._move(gateway_key, subscription, run, key)
                 return gateway_key
-        # After a renewal, a subscription may have a new key at the owner, but keeps the gateway's key. So that may be
-        # in use although the owner's key is new.
+        # A renewed subscription may have a new key at the owner, but keeps the gateway's key. So the preferred key
+        # may be in use although the owner's key is new.
         preferred_key = f"{server.name} {key}"
         keys = chain((preferred_key,), (f"{preferred_key} {number}" for number in count(2)))
         gateway_key = next(key for key in keys if key not in self._subscriptions)
@@ -97,7 +96,7 @@ class Subscriptions:
             except (McpError, InputRequired) as error:
                 log.info("%s: a subscription ended with the server: %s", server.name, error)
             else:
-                # Meanwhile the last client may have left, or a new client may have renewed the subscription.
+                # In the meantime, the last client may have left, or a new one may have renewed the subscription.
                 if self._subscriptions.get(gateway_key) is subscription and subscription.run is not run:
                     self._move(gateway_key, subscription, run, key)
                 else:
@@ -121,6 +120,6 @@ class Subscriptions:
 
 
 async def _release(server: JoinedServer, run: Run[Any], key: str) -> None:
-    """End a subscription at its owner, unless the owner has closed since."""
+    """End a subscription at its owner, unless the run in which it was made has ended."""
     if server.running is run:
         await run.changes.unsubscribe([key])

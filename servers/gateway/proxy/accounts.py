@@ -16,7 +16,7 @@ from shared.text import plain
 from .urls import display_url
 
 _YEAR_10000 = 253_402_300_800
-"""The start of the year 10000 in seconds since 1970, which datetime can't represent."""
+"""The start of the year 10000, the first that datetime can't represent, in seconds since 1970."""
 
 
 class Account(NamedTuple):

@@ -25,7 +25,7 @@ _BRIDGE = logging.getLogger("shared.gateway.bridge.connection")
 
 
 class FirstConnection:
-    """Connects to the server, each time that the bridge does so, and stores the result of the first attempt."""
+    """Makes the bridge's connections to the server, and stores the result of the first attempt."""
 
     def __init__(self, name: str, connect: Connect, timeout: float, advice: str = "") -> None:
         """`name` is the server's name in messages, `timeout` the number of seconds for the first attempt, and
@@ -41,11 +41,11 @@ class FirstConnection:
     @asynccontextmanager
     async def connect(self, options: ClientOptions) -> AsyncIterator[Client]:
         """Connect, and yield the client. Raises the same errors as connecting."""
-        # Suppress what the bridge logs about the first attempt: `wait` reports that in one line.
+        # Suppress what the bridge logs about the first attempt: the error of `wait` reports it in one line.
         _BRIDGE.addFilter(self._was_connected)
         self._deadline = min(self._deadline, anyio.current_time() + self._timeout)
-        # A server that does not know the newest protocol may not answer the probe for it. Leave time for an older
-        # version.
+        # A server that does not know the newest version may not answer the probe for it. Leave time to try an older
+        # one.
         options = replace(options, probe_seconds=min(options.probe_seconds, self._timeout / 2))
         async with AsyncExitStack() as stack:
             try:

@@ -27,7 +27,8 @@ _INAPPLICABLE = ("settings", "transport", "max_result", "max_entries", "workers"
 
 
 class Options(process.Options):
-    """The options of every server, with a longer time limit for calls: the server behind the program has its own."""
+    """The options of every server, with a longer time limit for calls: the server behind the program limits them
+    too."""
 
     max_seconds: float = Field(600.0, gt=0, description="seconds that one call may take")
 
@@ -35,7 +36,7 @@ class Options(process.Options):
 OVER_HTTP: Mapping[str, FieldInfo] = {
     name: field for name, field in Options.model_fields.items() if name not in _INAPPLICABLE
 }
-"""The options of a program that serves a port."""
+"""The options of a program that serves clients on a port."""
 OVER_STDIO: Mapping[str, FieldInfo] = {name: field for name, field in OVER_HTTP.items() if name not in _HTTP_OPTIONS}
 """The options of a program that one client starts."""
 

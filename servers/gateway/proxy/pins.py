@@ -1,9 +1,9 @@
-"""Compares the tools of a server with their pins, the definitions that the operator has accepted: which tools match,
-which are withheld, and what has changed.
+"""Compares the tools of a server with their pins, the definitions that the operator has accepted, and shows the
+differences.
 
-Changes are shown line by line to the operator, who has to evaluate them. A malicious server may send text that looks
-like something else, or controls the terminal. So control characters and text direction marks are shown as escapes,
-and long lines and differences are truncated with a note.
+The operator has to evaluate the changes, line by line. A malicious server may send text that looks like other text,
+or controls the terminal. So control characters and text direction marks are shown as escapes, and long lines and
+differences are truncated with a note.
 """
 
 import json
@@ -37,8 +37,8 @@ Tool = Mapping[str, Any]
 
 
 class Comparison(NamedTuple):
-    """The names of the tools that the operator's rules allow, by the result of the comparison with their pins. If
-    nothing is pinned yet, all match."""
+    """The names of the tools that the operator's rules allow, grouped by the result of the comparison with their
+    pins. If nothing is pinned yet, all match."""
 
     matching: Sequence[str]
     changed: Sequence[str]

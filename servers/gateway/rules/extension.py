@@ -1,9 +1,9 @@
-"""`rules`: the extension that enforces an operator's rules for a server, around the handlers of methods.
+"""`rules`: the extension that enforces an operator's rules for a server, by wrapping the handlers of methods.
 
     bridge(upstream, extensions=[rules(Rules(deny=("delete_*",), seconds=60), pins=Pins(path), name="github")])
 
-For clients, a denied tool does not exist: it is not listed, and a call of it gets the error for an unknown tool. The
-pages of the list are those of the server, without the hidden tools.
+For clients, a denied tool does not exist: it is not listed, and calls get the error for an unknown tool. A page of
+the list is a page of the server's list without the hidden tools.
 """
 
 import logging
@@ -68,7 +68,7 @@ class _RunRules:
         """Return `handler`, that of `method`, with the rules applied."""
         if method.name in (_LIST, _CALL):
             self.handlers[method.name] = handler
-        # The limits were applied to the call that became the task.
+        # Requests about a task have no limits here: the limits applied to the call that became the task.
         if method.is_stream or method.built_in or method.name.startswith(_TASKS_PREFIX):
             return handler
         if self._rules.affect_tools or self._guard is not None:

@@ -1,7 +1,7 @@
 """`Guard`: compares the tools of one run of a server with their pins.
 
-Tools are compared when they are listed for a client. If a tool is called that was not listed since the start, or
-since the server last announced a change, all tools are listed first, in the session that the call will use.
+Tools are compared when they are listed for a client. If a client calls a tool that was not listed since the server
+last announced a change, all tools are listed first, in the session that the call will use.
 """
 
 import logging
@@ -25,7 +25,7 @@ log = logging.getLogger("shared.gateway")
 
 _CONDITION = "pins"
 _MAX_ATTEMPTS = 3
-"""Maximum number of attempts to list the tools if they change meanwhile; then the last list is used."""
+"""Maximum number of attempts to list the tools if they change during the request; then the last list is used."""
 _MAX_LOGGED = 1_000
 """Maximum number of withheld tools remembered as logged: a server may produce new ones endlessly."""
 _MAX_NAMED_TOOLS = 5
@@ -45,18 +45,18 @@ class Guard:
     def __init__(self, name: str, rules: Rules, pins: Pins) -> None:
         """`name` is the operator's name for the server."""
         self.version = 0
-        """How often the tools have changed. Who lists tools reads it before, so that a result is ignored if they have
-        changed since."""
+        """How often the tools have changed. It is read before tools are listed, so that the result is ignored if the
+        tools have changed since then."""
         self._name = name
         self._rules = rules
         self._pins = pins
         self._running: Run[Any] | None = None
         self._matching: set[str] = set()
         self._withheld: dict[str, str] = {}
-        """The tools that differ from their pins: by name, a mark that changes with the definition of the tool."""
+        """The tools that differ from their pins: the fingerprint of each definition, by the name of the tool."""
         self._is_complete = False
         self._logged: dict[str, str] = {}
-        """The marks of the tools that were logged as withheld."""
+        """The fingerprints of the tools that were logged as withheld, by name."""
         self._listing_locks: dict[Connection, anyio.Lock] = {}
         """A lock for each connection with calls that need the list of tools: one of them fetches it for all. Calls
         over other connections don't wait for it, since its session may hang."""
@@ -85,8 +85,8 @@ class Guard:
                     self._pin(await list_tools(), shows_apps=shows_apps)
 
     def select_matching(self, tools: Tools, version: int) -> Tools:
-        """Return those of the `tools` that match their pins, and store which do not. `version` is the value of that
-        attribute before the tools were listed."""
+        """Return those of the `tools` that match their pins, and store which do not. `version` is the value of
+        `Guard.version` before the tools were listed."""
         mismatched = {
             tool["name"]: f"{digest_of(tool)} {definition_of(tool).get('_meta')}"
             for tool in tools
@@ -146,7 +146,7 @@ class Guard:
     def _is_known(self, name: str) -> bool:
         if name in self._matching or name in self._withheld:
             return True
-        # A pinned tool that was not listed may exist in another session, so list the tools again.
+        # A pinned tool that was not listed may exist in another session, so the tools must be listed again.
         return self._is_complete and self._pins.digest(name) is None
 
     async def _list(self, name: str, list_tools: ListTools) -> None:
@@ -163,7 +163,7 @@ class Guard:
         self._is_complete = True
 
     def _pin(self, tools: Tools, *, shows_apps: bool) -> None:
-        # Another call may have pinned them meanwhile. A server without tools may not be ready yet.
+        # Another call may have pinned the tools while they were listed. A server without tools may not be ready yet.
         if not tools or not self._pins.is_new:
             return
         try:

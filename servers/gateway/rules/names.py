@@ -2,8 +2,9 @@
 
     Rules(allow=("read_*",), deny=("read_secrets",), rename={"read_file": "read"}, describe={"read_file": "Reads."})
 
-All names in the rules are the server's own, except the new ones in `rename`. Clients know a renamed tool only by its
-new name. If the server has another tool of that name, that one is withheld, since clients could not tell them apart.
+All names in the rules are the server's own, except the new names in `rename`. Clients know a renamed tool only by its
+new name. If the server has another tool with that name, the other tool is withheld, since clients could not
+distinguish them.
 """
 
 import re

@@ -73,7 +73,7 @@ class Pins:
         return None if pinned is None else dict(pinned["definition"])
 
     def matches(self, tool: Mapping[str, Any]) -> bool:
-        """Return True if a tool matches its pin. Its UI resource must only match if the tool has one here, since some
+        """Return True if a tool matches its pin. The UI resource is compared only if `tool` has one, since some
         clients do not get it."""
         pinned = (self._tools or {}).get(str(tool["name"]))
         if pinned is None or pinned["sha256"] != digest_of(tool):
@@ -82,8 +82,8 @@ class Pins:
         return page is None or page == pinned["definition"].get("_meta") or self._may_gain_page(pinned)
 
     def pin_first_pages(self, tools: Iterable[Mapping[str, Any]]) -> None:
-        """Pin the UI resources of these tools, which match their pins, if the tools were pinned for a client that
-        does not get UI resources. Raises OSError like `record`."""
+        """Pin the UI resources of these tools, which match their pins, if the pins are from a list for a client that
+        gets no UI resources. Raises OSError like `record`."""
         pinned = {str(tool["name"]): tool for tool in tools if "_meta" in definition_of(tool)}
         first = {name: tool for name, tool in pinned.items() if self._may_gain_page((self._tools or {})[name])}
         if first:
@@ -126,7 +126,7 @@ class Pins:
         return not pinned["pages"] and "_meta" not in pinned["definition"]
 
     def _load(self) -> None:
-        # Read before the text, so that the next `refresh` detects a change in between.
+        # Read the stamp before the text, so that the next `refresh` detects a change in between.
         stamp = _stamp_of(self.path)
         try:
             text = self.path.read_bytes()

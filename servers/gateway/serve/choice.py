@@ -1,4 +1,4 @@
-"""Chooses the servers to run, with their settings from a configuration file, or with useful defaults."""
+"""Chooses the servers to run, with their settings from a configuration file, or else with useful defaults."""
 
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -68,7 +68,7 @@ class ChosenServer(NamedTuple):
         return rule_extensions(self.rules, self.name, tokens_have_scopes=options.tokens_have_scopes)
 
     def apply_limits(self, options: Options) -> None:
-        """Set the limits of the server: those in the options, and those in its own settings."""
+        """Set the limits of the server: those in `options`, overridden by `budget`."""
         set_limits(self.app, options)
         self.app.budget = replace(self.app.budget, **self.budget)
 
@@ -177,7 +177,7 @@ def _choose_server(entry: Entry, configuration: Configuration, *, is_local: bool
                 raise failure
             yield
 
-        # Its settings can't be checked.
+        # The settings of a server whose module is missing can't be checked.
         return ChosenServer(entry.name, failing, NoSettings(), None)
     app = getattr(loading.result(), "app", None)
     if not isinstance(app, Server):
@@ -199,7 +199,7 @@ def _choose_server(entry: Entry, configuration: Configuration, *, is_local: bool
 
 def _default_settings(entry: Entry, app: Server[Any], *, is_local: bool) -> tuple[dict[str, FileValue], str]:
     """Return the default settings of a server, and a note for the user if they give access to the current directory.
-    Raises ValueError if other machines would get that access, since it may be any directory."""
+    Raises ValueError if other machines would get that access, since the current directory may be any directory."""
     words, values = DEFAULTS.get(entry.module, ("", {}))
     file_values = {name: FileValue(value, f"the default of {name}") for name, value in values.items()}
     variable = f"{variable_prefix(app)}_ROOTS".upper()

@@ -29,7 +29,7 @@ from .selection import JoinOptions, WorkbenchOptions
 from .third_party import ThirdPartyServer, is_third_party, read_third_party
 
 OPTIONS: Mapping[str, FieldInfo] = {
-    # A configuration names no other settings file, and the path of a server follows from its name.
+    # A configuration can't name another settings file, and the path of a server follows from its name.
     name: field
     for name, field in Options.model_fields.items()
     if name not in {"settings", "transport", "path"}

@@ -17,7 +17,7 @@ from ..joined.gateway import JoinedSettings, gateway
 
 OPENING_SECONDS = 8.0
 """Seconds that clients wait at startup until all servers are open: many clients request lists at once, and never
-again. It is less than ten seconds, because some clients allow a server only that to answer."""
+again. Some clients wait only ten seconds for an answer, so it is less."""
 
 
 async def wait_until_settled(members: Sequence[SupervisedServer]) -> None:

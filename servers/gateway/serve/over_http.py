@@ -1,7 +1,7 @@
 """Runs several servers in one process, on one port, until a signal ends it.
 
-They share the event loop and the threads. A server that waits, fails or hangs does not affect the others, but one
-that blocks the event loop delays all of them.
+The servers share the event loop and the threads. A server that waits, fails or hangs does not affect the others, but
+a server that blocks the event loop delays all of them.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,6 +1,6 @@
 """Runs several servers in one process as one, for a client on the standard streams.
 
-A server that fails is opened again. When the program ends, each has a limited time to close.
+A server that fails is opened again. When the program ends, each server has a limited time to close.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""A third-party server in a configuration: a command to start or a URL, and what its operator allows.
+"""A third-party server in a configuration: a command to start or a URL, and the operator's rules for it.
 
     github:
       command: npx -y some-server

@@ -1,6 +1,6 @@
-"""Converts between PostgreSQL's text format and Python values, for the server's own queries.
+"""Converts between PostgreSQL's text format and Python values, for queries that this program itself makes.
 
-`values.py` converts values for clients.
+`values.py` converts the values in the results of clients' queries.
 """
 
 from collections.abc import Callable
@@ -14,12 +14,12 @@ Cell = bytes | None
 
 
 class ListText(bytes):
-    """A list as the text of an array, with the attribute `json`: the same list as JSON text."""
+    """A list parameter as the text of an array, with the attribute `json`: the same list as JSON text."""
 
     json: bytes
 
     def __new__(cls, array: bytes, json: bytes) -> Self:
-        """Create it from both texts."""
+        """Return the text `array`, with `json` as its attribute."""
         text = super().__new__(cls, array)
         text.json = json
         return text
@@ -54,7 +54,8 @@ JSON_OIDS = frozenset({114, 3802})
 
 
 def decode(value: Cell, oid: int) -> Any:
-    """Decode a value of the type with this oid as a bool, an int, a float, a one-dimensional list, or else a str."""
+    """Decode a value of the type with this oid as a bool, int, float, or one-dimensional list of these; as a str for
+    other types."""
     if value is None:
         return None
     if oid in _ELEMENT_OIDS or oid in _TEXT_ARRAYS:
@@ -65,7 +66,7 @@ def decode(value: Cell, oid: int) -> Any:
 
 
 def encode(value: object) -> Cell:
-    """Encode a parameter as text, whose type PostgreSQL infers. Raises SqlError with code `bad_parameters`."""
+    """Encode a parameter as text; PostgreSQL infers its type. Raises SqlError with code `bad_parameters`."""
     match value:
         case None | bytes():
             return value
@@ -77,7 +78,7 @@ def encode(value: object) -> Cell:
 
 
 def encode_text(text: str, code: str = "bad_parameters") -> bytes:
-    """Encode a string to send. Raises SqlError with that `code` for a string that PostgreSQL can't store."""
+    """Encode a string in UTF-8. Raises SqlError with this `code` for a string that PostgreSQL can't store."""
     if "\0" in text:
         raise SqlError(code, "a text contains the character U+0000, which PostgreSQL does not allow in text")
     try:

@@ -1,6 +1,6 @@
-"""Opens connections with libpq, which also reads service files, ~/.pgpass and the environment. If there are several
-hosts, the first one that responds is used. libpq would block the event loop while it resolves a host name, so host
-names are resolved beforehand, except those in a service file, which only libpq reads.
+"""Opens connections with libpq, which also reads service files, ~/.pgpass and the environment. Of several hosts, the
+first that responds is used. libpq would block the event loop while it resolves a host name, so this module resolves
+host names first, except those in a service file, which only libpq reads.
 """
 
 import os
@@ -20,7 +20,7 @@ _DEFAULT_TIMEOUT = 10.0
 _OWN_PARAMETERS = {
     "application_name": "mcp-bundle-postgres",
     "client_encoding": "UTF8",
-    # So a lost connection is detected after about twenty seconds, instead of two hours.
+    # With these values, a lost connection is detected after about twenty seconds, instead of two hours.
     "keepalives_idle": "10",
     "keepalives_interval": "5",
     "keepalives_count": "2",

@@ -1,4 +1,4 @@
-"""The limits of a statement, and its deadline."""
+"""The limits of statements, and the deadline of a piece of work."""
 
 import time
 from typing import NamedTuple
@@ -8,14 +8,14 @@ from servers.common.sql.jobs import WorkDeadline
 
 
 class Limits(NamedTuple):
-    """The operator's limits of one statement."""
+    """The operator's limits for one statement."""
 
     timeout: float = 30.0
-    """Maximum number of seconds that it may take."""
+    """Maximum number of seconds that the statement may take."""
     busy_timeout: float = 5.0
     """Maximum number of seconds to wait for a lock that another session holds."""
     value_bytes: int = 16_000_000
-    """Maximum size of one row received from the database, and of all rows of one result together."""
+    """Maximum size in bytes of one row, which may be a single value, and of all rows of one result together."""
 
 
 class Deadline(WorkDeadline):
@@ -29,10 +29,11 @@ class Deadline(WorkDeadline):
     def check(self) -> None:
         """Raise SqlError with code `timeout` after the deadline."""
         if self.left == 0:
-            raise self.reason()
+            raise self.error()
 
-    def reason(self, *, is_responding: bool = True) -> SqlError:
-        """Return the error for a missed deadline. Unless `is_responding`, the database does not respond at all."""
+    def error(self, *, is_responding: bool = True) -> SqlError:
+        """Return the error for a missed deadline. `is_responding` is false if the database does not respond at
+        all."""
         if self.is_committing:
             return self._timeout()
         if not is_responding:

@@ -1,8 +1,9 @@
 """Functions that clients' statements may not call, by name, with the reason.
 
-A read-only transaction prevents changes to tables. These functions have other effects: on files, other sessions, the
-server itself, or locks that outlive the transaction; or they run a string as SQL, which would not be checked. Calls
-inside functions that the database defines are not detected; only the role's permissions limit those.
+A read-only transaction prevents changes to tables. These functions have other effects: on files, on other sessions,
+on PostgreSQL as a whole, or on locks that outlive the transaction; or they run a string as SQL, which would not be
+checked. Calls inside functions that the database defines are not detected; only the permissions of the role limit
+those.
 """
 
 import re

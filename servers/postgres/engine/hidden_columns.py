@@ -1,6 +1,6 @@
-"""Checks that the tables and columns that the operator wants hidden can't be read with the role's permissions.
+"""Checks that the role of this program may not read the tables and columns that the operator wants hidden.
 
-PostgreSQL itself enforces this; the server only refuses to start if the role may read one of them.
+PostgreSQL itself enforces the permissions. This program only refuses to start if the role may read a hidden one.
 """
 
 from collections.abc import Sequence

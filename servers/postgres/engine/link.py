@@ -1,10 +1,10 @@
-"""One connection, which runs one statement at a time and can be stopped.
+"""One connection to PostgreSQL, which runs one statement at a time. A statement in progress can be stopped.
 
-Clients' statements use the extended query protocol, which accepts one statement at a time and receives its parameters
+Clients' statements use the extended query protocol, which accepts a single statement, and takes its parameters
 separately. Rows are read one by one, so that a result that is too large is detected while it arrives, and takes no
 more memory than allowed. There is one exception: a single row may arrive faster than its size can be checked, for
-example by TCP from the same machine. libpq reads it completely, up to PostgreSQL's own limit of a gigabyte, and it is
-refused afterwards.
+example by TCP from the same machine. libpq then reads the row completely, up to PostgreSQL's own limit of a gigabyte,
+and it is refused afterwards.
 """
 
 from collections import deque
@@ -34,7 +34,7 @@ from servers.postgres.errors import from_result, make_connection_error
 from shared.text import join_lines
 
 Ask = Callable[..., Awaitable[list[tuple[Any, ...]]]]
-"""Runs one of the server's own queries, given its SQL and its parameters."""
+"""Runs a query that this program itself makes, given its SQL and its parameters."""
 
 __all__ = ["Ask", "Column", "Link", "Rows", "open_link"]
 
@@ -55,14 +55,15 @@ _COPY_STATUSES = (pq.ExecStatus.COPY_IN, pq.ExecStatus.COPY_OUT, pq.ExecStatus.C
 class Link:
     """One connection, for one caller at a time. Close it at the end.
 
-    If `is_shared`, a pooler gives its PostgreSQL process to other clients between its transactions.
+    It may lead to a pooler instead of PostgreSQL itself (`is_pooled`). Such a pooler may give the PostgreSQL process
+    of the connection to other clients between transactions (`is_shared`).
     """
 
     def __init__(self, pgconn: PGconn, limits: Limits, *, is_shared: bool = False) -> None:
         self.limits = limits
         self.is_shared = is_shared
         self.backend = pgconn.backend_pid
-        """The id of the PostgreSQL process that serves it; if it is shared, of the first one that did."""
+        """The id of the PostgreSQL process that serves the connection; if `is_shared`, of the first that did so."""
         self.notifications: deque[pq.PGnotify] = deque(maxlen=_MAX_NOTIFICATIONS)
         """Notifications received by LISTEN; the oldest are dropped."""
         self.notices: list[str] = []
@@ -100,8 +101,8 @@ class Link:
 
     @property
     def is_pooled(self) -> bool:
-        """True if there is a pooler in between: PostgreSQL reports the id of its process when a connection is made,
-        while a pooler makes up a number."""
+        """True if the connection leads to a pooler. When a connection is made, PostgreSQL reports the id of the
+        process that serves it, while a pooler reports a made-up number."""
         return self._pgconn.backend_pid != self.backend
 
     async def prepare(self, settings: Mapping[str, str]) -> None:
@@ -123,9 +124,9 @@ class Link:
     ) -> Rows:
         """Run one statement, sent after the text `prefix`. Positions in errors don't count the prefix.
 
-        At least one row is kept, and further rows up to `max_bytes` bytes of memory; the rest is dropped. Without
-        `max_bytes`, the statement is stopped if its rows take more than `limits.value_bytes`. With `on_rows`, rows
-        are not kept but passed to it while they arrive. A list is sent as JSON for a parameter of a JSON type. Raises
+        Return at least one row, and further rows up to `max_bytes` bytes of memory; the rest is dropped. Without
+        `max_bytes`, stop the statement if its rows take more than `limits.value_bytes`. With `on_rows`, pass rows to
+        it while they arrive instead of returning them. A list is sent as JSON for a parameter of a JSON type. Raises
         SqlError, with code `timeout` at the `deadline`. The statement is also stopped if the caller is cancelled.
         """
         text = encode_text(prefix + sql, "bad_statement")
@@ -133,10 +134,8 @@ class Link:
             raise SqlError(
                 "bad_parameters", "a value contains the character U+0000, which PostgreSQL does not allow in text"
             )
-        max_row_bytes = self.limits.value_bytes
-        sink = RowSink(
-            max_row_bytes if max_bytes is None else max_bytes, max_row_bytes, max_bytes is not None, on_rows
-        )
+        value_bytes = self.limits.value_bytes
+        sink = RowSink(value_bytes if max_bytes is None else max_bytes, value_bytes, max_bytes is not None, on_rows)
         if any(isinstance(value, ListText) for value in parameters):
             types = (await self._describe(sql, prefix, deadline)).parameter_types
             # If the numbers differ, PostgreSQL reports the error when the statement is run.
@@ -153,8 +152,8 @@ class Link:
             return await self._read(sql, len(prefix), sink)
 
     async def copy_in(self, sql: str, chunks: AsyncIterator[bytes], *, deadline: Deadline) -> None:
-        """Run one of the server's own COPY … FROM STDIN statements, with the `chunks` as input. Each of them contains
-        complete rows. Raises SqlError, and errors raised by `chunks`."""
+        """Run a COPY … FROM STDIN statement of this program, with the `chunks` as input. Each chunk contains complete
+        rows. Raises SqlError, and errors raised by `chunks`."""
         async with self._guard(deadline):
             self._pgconn.send_query_params(encode_text(sql, "bad_statement"), None)
             await self._send()
@@ -163,7 +162,7 @@ class Link:
                 await self._send_rows(chunks)
             elif result is not None:
                 while await self._fetch_result() is not None:
-                    """Results after the error are ignored."""
+                    pass  # ignore the results after the error
                 raise from_result(result, sql)
             await self._read(sql, 0, _NO_ROWS)
 
@@ -184,7 +183,8 @@ class Link:
             return await self._read(sql, len(prefix), _NO_ROWS)
 
     async def ask(self, sql: str, *parameters: object, deadline: Deadline) -> list[tuple[Any, ...]]:
-        """Return the rows of one of the server's own queries, of str, int, float, bool, None, or lists of these.
+        """Return the rows of a query that this program itself makes. Their values are str, int, float, bool, None, or
+        lists of these.
 
         Raises SqlError.
         """
@@ -220,15 +220,16 @@ class Link:
             await self._run_simple("COMMIT", deadline)
 
     async def roll_back(self) -> None:
-        """Roll back the transaction, if there is one, and remove everything that it left in the session. Close the
-        connection if that fails."""
+        """Roll back the transaction, if there is one, and undo its effects on the session. Close the connection if
+        that fails."""
         with anyio.CancelScope(shield=True):
             try:
                 deadline = Deadline(_ROLLBACK_SECONDS)
                 if self.in_transaction:
                     await self._run_simple(format_end(writes=self._writes), deadline)
                 if self._writes and not self.is_shared:
-                    # A function may have changed any setting. On a shared connection, `Session.commit` refuses that.
+                    # A function may have changed any setting of the session. On a shared connection, DISCARD ALL
+                    # could reach another session; there, `Session.commit` refuses such changes.
                     await self._run_simple("DISCARD ALL", deadline)
                 self._writes = False
             except SqlError:
@@ -257,14 +258,15 @@ class Link:
 
     @asynccontextmanager
     async def _guard(self, deadline: Deadline, *, cancels: bool = True) -> AsyncIterator[None]:
-        """Ensure that the statement in the block has ended after it. At the deadline or after an exception, the
-        statement is cancelled; if that fails, or unless `cancels`, the connection is closed. Raises SqlError."""
+        """Ensure that no statement is in progress after the block, which sends one. At the deadline or after an
+        exception, cancel the statement. If that fails, or without `cancels`, close the connection. Raises
+        SqlError."""
         try:
             with anyio.fail_after(deadline.left):
                 yield
         except TimeoutError:
             is_responding = cancels and await self._stop()
-            raise deadline.reason(is_responding=is_responding) from None
+            raise deadline.error(is_responding=is_responding) from None
         except OperationalError:
             if not self.is_broken:
                 raise
@@ -276,8 +278,8 @@ class Link:
                 self.close()
 
     async def _run_simple(self, text: str, deadline: Deadline) -> None:
-        """Run some of the server's own statements as one message of the simple query protocol, which poolers do not
-        split. Raises SqlError."""
+        """Run statements of this program as one message of the simple query protocol, which poolers do not split.
+        Raises SqlError."""
         async with self._guard(deadline):
             await self._send_simple(text)
 
@@ -299,7 +301,7 @@ class Link:
         reason: bytes | None = b"stopped"
         try:
             async for chunk in chunks:
-                # False if libpq's buffers are full.
+                # `put_copy_data` returns False if libpq's buffers are full.
                 while not self._pgconn.put_copy_data(chunk):
                     await anyio.wait_writable(self._pgconn.socket)
                 await self._flush()
@@ -310,7 +312,8 @@ class Link:
             await self._end_copy(reason)
 
     async def _end_copy(self, reason: bytes | None) -> None:
-        """End the rows, so that other messages can be sent. `reason` says why they are incomplete; None if not."""
+        """End the input of COPY, so that other messages can be sent. `reason` says why rows are missing; None if the
+        input is complete."""
         with ExitStack() as unless_ended:
             unless_ended.callback(self.close)
             with anyio.move_on_after(_CANCEL_SECONDS, shield=True):
@@ -346,14 +349,14 @@ class Link:
         reads = 0
         while self._pgconn.is_busy():
             await anyio.wait_readable(self._pgconn.socket)
-            # Not counted before the first read, in which libpq reads no more than fits its buffer: the bytes that
-            # have arrived may belong to several rows.
+            # The bytes that have arrived before the first read are not counted, since they may belong to several
+            # rows. libpq reads no more of them than fits its buffer.
             self._row_bytes += count_arrived(self._pgconn.socket) if reads else 0
             reads += 1
             self._pgconn.consume_input()
             self._take_notifications()
             if self._row_bytes > self.limits.value_bytes:
-                # Otherwise the rest of the row would have to be read before anything else.
+                # Close the connection: on it, the rest of the row would have to be read before anything else.
                 self.close()
                 raise row_too_large(self.limits.value_bytes)
         self._row_bytes = 0
@@ -374,7 +377,7 @@ class Link:
                 await _cancel(self._pgconn)
                 is_responding = True
                 while await self._fetch_result() is not None:
-                    """The remaining results are discarded."""
+                    pass  # discard the remaining results
             except (Error, SqlError):
                 self.close()
         if self._is_working:

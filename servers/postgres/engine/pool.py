@@ -12,11 +12,11 @@ from servers.postgres.engine.deadline import Deadline
 from servers.postgres.engine.link import Link
 
 _PROBE_SECONDS = 3.0
-"""Seconds within which an idle connection must respond. Behind a pooler this does not apply, since the pooler may
-have no free server connection for longer."""
+"""Seconds within which an idle connection must respond. Behind a pooler that shares connections there is no such
+limit, since the pooler may have no free connection to PostgreSQL for longer."""
 
 _Prepare = Callable[[Link, float | None], Awaitable[object]]
-"""Sends the first message on a connection, which must be answered within the given number of seconds, if any."""
+"""Sends the first message on a connection. PostgreSQL must respond within the given number of seconds, if any."""
 
 
 class Pool(pool.Pool[Link]):
@@ -68,7 +68,7 @@ class Pool(pool.Pool[Link]):
 
     def give(self, link: Link) -> None:
         """Return a connection to the pool."""
-        # A connection that is still in a transaction is in an unknown state.
+        # A connection that is still in a transaction is not reused: its state is unknown.
         if self._is_closed or link.is_broken or link.in_transaction:
             self._drop(link)
         else:
@@ -90,7 +90,7 @@ class Pool(pool.Pool[Link]):
             return link
 
     async def _reuse(self, prepare: _Prepare) -> Link | None:
-        """Prepare and return an idle connection; None if no connection is idle, or it broke."""
+        """Prepare and return an idle connection; None if no connection is idle, or if it does not respond."""
         if not self._idle:
             return None
         link = self._idle.pop()

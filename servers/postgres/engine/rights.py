@@ -1,4 +1,4 @@
-"""Permissions of this server's login role, which should have no more than its clients need."""
+"""Reads and checks the permissions of this program's login role, which should have no more than its clients need."""
 
 from typing import NamedTuple
 
@@ -13,8 +13,8 @@ _POWERS = {
     "pg_create_subscription": "connect to other servers",
     "pg_maintain": "lock and rewrite every table",
 }
-"""Predefined roles, with what they allow that clients' queries should not do. (`pg_read_all_data` is not among them,
-since it is suitable for a reader.)"""
+"""Predefined roles that allow more than clients' queries should do, each with what it allows. (`pg_read_all_data` is
+suitable for a reader, and not listed.)"""
 
 # `session_user` rather than `current_user`, since a session can switch to any role of which its login role is a
 # member.
@@ -42,7 +42,7 @@ class Rights(NamedTuple):
     attributes: tuple[str, ...]
     """Attributes of the role, as in CREATE ROLE, that a reader does not need."""
     writes: bool
-    """True if the role may change some table. This server's read-only transactions prevent it all the same."""
+    """True if the role may change some table. The read-only transactions of this program still prevent changes."""
 
 
 async def read_rights(ask: Ask) -> Rights:

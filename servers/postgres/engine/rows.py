@@ -1,4 +1,4 @@
-"""The rows of a statement, received one by one."""
+"""Collects the rows of a statement, which are received one by one."""
 
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
@@ -19,9 +19,9 @@ class Column(NamedTuple):
 
     name: str
     oid: int
-    """The oid of its type."""
+    """The oid of the column's type."""
     modifier: int
-    """The modifier of its type, such as the length of a varchar; -1 if it has none."""
+    """The modifier of the column's type, such as the length of a varchar; -1 if the type has none."""
     table: int
     """The oid of the column's table; 0 for an expression."""
     number: int
@@ -55,7 +55,7 @@ class RowSink(NamedTuple):
     truncates: bool = False
     """True if rows that don't fit are dropped instead of raising an error."""
     on_rows: OnRows | None = None
-    """Receives rows while they arrive; if it is set, they are not kept."""
+    """Receives rows while they arrive, if set; `Rows` then contains none."""
 
 
 class Collector:
@@ -68,7 +68,8 @@ class Collector:
         self._is_truncated = False
 
     async def add(self, result: PGresult) -> None:
-        """Add the row of a single-row result. Raises SqlError with code `too_large` if it does not fit."""
+        """Add the row of a single-row result. Raises SqlError with code `too_large` if the row is too large, or does
+        not fit and may not be dropped."""
         row = tuple([result.get_value(0, index) for index in range(result.nfields)])
         size = sum([len(value) for value in row if value])
         if size > self._sink.row_bytes:

@@ -1,7 +1,8 @@
-"""Detects a pooler in transaction mode, which gives a process to other clients between this server's transactions.
+"""Detects a pooler in transaction mode, which gives a PostgreSQL process to other clients between the transactions of
+this program.
 
-Everything works with such a pooler, with two exceptions: LISTEN, whose notifications would reach another client, and
-transactions that stay open for the next call of a client, which would occupy the pooler's few connections.
+With such a pooler, this program uses neither LISTEN, whose notifications would reach another client, nor transactions
+that stay open for the next call of a client, which would occupy the pooler's few connections.
 """
 
 from collections.abc import Awaitable, Callable
@@ -15,9 +16,10 @@ from servers.postgres.engine.link import Link
 
 _BACKEND = "SELECT pg_catalog.pg_backend_pid()"
 _TEST_ROUNDS = 3
-"""Number of rounds of the test; there are several, since other clients may interfere with one of them."""
+"""Number of rounds of the test, since other clients may interfere with one of them."""
 _TEST_TIMEOUT = 3.0
-"""Seconds within which a pooler must provide two connections. Otherwise it is unclear whether it shares them."""
+"""Seconds within which a pooler must provide two connections. If it does not, it counts as one that shares
+connections."""
 
 
 class NoTransactionsError(SqlError):
@@ -44,7 +46,7 @@ async def is_shared(connect: Callable[[], Awaitable[Link]]) -> bool:
         except SqlError:
             if not first.is_broken:
                 raise
-            # Raises if the database is unreachable.
+            # If the database is unreachable, this raises its own error.
             with closing(await connect()):
                 raise NoTransactionsError from None
     with anyio.move_on_after(_TEST_TIMEOUT):

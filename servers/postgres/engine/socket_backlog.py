@@ -1,4 +1,4 @@
-"""The number of bytes that have arrived at a socket and not been read, on systems that report it."""
+"""Counts the bytes that have arrived at a socket but not been read, on systems that report this."""
 
 import sys
 from functools import cache

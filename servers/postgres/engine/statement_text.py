@@ -1,8 +1,8 @@
-"""Statements as text: their words, their parameters, and whether they may be run for reading.
+"""Examines the text of statements: their words, their parameters, and whether they may be run for reading.
 
-A read-only transaction prevents a reading statement from changing tables. So the text is searched only for effects
-that a transaction does not prevent, and to explain a refusal before the statement is sent. It is split into tokens as
-PostgreSQL does (section 4.1 of the manual) with `standard_conforming_strings` on, which every transaction sets.
+A read-only transaction prevents a reading statement from changing tables. So the text is examined only for effects
+that the transaction does not prevent, and to explain a refusal before the statement is sent. It is split into tokens
+as PostgreSQL does (section 4.1 of the manual) with `standard_conforming_strings` on, which every transaction sets.
 """
 
 import re
@@ -102,7 +102,7 @@ class Statement:
 
     @property
     def first_word(self) -> str:
-        """The first word, in capitals, after any parentheses; empty if the statement does not begin with a word."""
+        """The first word after any parentheses, in capitals; empty if there is another token instead."""
         for token in self.tokens:
             if self.sql[token.start] != "(":
                 return self.text(token).upper() if token.kind == "word" else ""
@@ -113,8 +113,8 @@ class Statement:
         return self.sql[token.start : token.end]
 
     def find_calls(self) -> Iterator[str]:
-        """Yield all names before an opening parenthesis, which include the called functions. Names are without their
-        schemas and in lowercase unless quoted, as PostgreSQL reads them."""
+        """Yield all names before an opening parenthesis; the called functions are among them. Names have no schema,
+        and are in lowercase unless quoted, as PostgreSQL interprets them."""
         for token, after in zip(self.tokens, self.tokens[1:], strict=False):
             if token.kind in ("word", "quoted") and self.sql[after.start] == "(":
                 text = self.text(token)
@@ -163,7 +163,8 @@ class Statement:
 
 
 def check_reads(sql: str) -> Statement:
-    """Return the statement if it may be run for reading. Otherwise raises SqlError `refused` with the reason."""
+    """Return the statement if it may be run for reading. Otherwise raise SqlError with code `refused` and the
+    reason."""
     if asks_for_schema(sql):
         raise _make_refusal("PostgreSQL has no such command", DESCRIBE_HINT)
     statement = Statement(sql)
@@ -200,8 +201,8 @@ def find_kind(sql: str) -> str:
 
 
 def find_name(sql: str, position: int) -> str | None:
-    """Return the name at the position of an error, without its schema and in lowercase unless quoted; None if no
-    name begins there."""
+    """Return the name that begins at `position`, that of an error, without its schema and in lowercase unless quoted;
+    None if no name begins there."""
     name, end = None, position
     try:
         for token in _tokenize(sql):

@@ -1,6 +1,6 @@
-"""Parses the address of a database as the operator writes it.
+"""Parses the address of a database in the forms that operators write.
 
-The address may contain a password, so errors never repeat it.
+The address may contain a password, so errors never repeat the address.
 """
 
 import re
@@ -13,7 +13,7 @@ from psycopg import ProgrammingError, pq
 from psycopg.conninfo import conninfo_to_dict
 
 Conninfo = dict[str, str]
-"""Connection parameters by libpq's names. libpq determines missing ones, such as a password, itself."""
+"""Connection parameters by libpq's names. libpq itself determines missing parameters, such as a password."""
 
 _MODES = {"ro": False, "rw": True}
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
@@ -60,7 +60,7 @@ class Target(NamedTuple):
     settings: Mapping[str, str] = {}
     """Settings of each transaction."""
     is_shared: bool = False
-    """True if a pooler gives connections to other clients between transactions."""
+    """True if a pooler gives PostgreSQL sessions to other clients between transactions."""
     unused: tuple[str, ...] = ()
     """Parameters of the URL that only other clients use."""
 
@@ -81,7 +81,8 @@ def parse_target(address: str, writable: bool) -> Target:
     if assignment is not None and not _has_keywords(location):
         name, location = assignment[1], _strip(assignment[2])
     rest, _, mode = location.rpartition(":")
-    # `:ro` or `:rw` may also be the end of a password: after the name of a user in a URL, or as the last keyword.
+    # `:ro` or `:rw` may also be a password after the name of a user in a URL, or the end of a password that is the
+    # last keyword.
     is_password = not _is_complete(rest) or (_has_keywords(rest) and _PASSWORD_LAST.search(rest) is not None)
     if mode in _MODES and not is_password:
         location, writable = _strip(rest), _MODES[mode]
@@ -111,7 +112,7 @@ def parse_target(address: str, writable: bool) -> Target:
 
 
 def _strip(address: str) -> str:
-    """Return the address without surrounding spaces and quotes, which a shell or a settings file may leave there."""
+    """Return the address without surrounding spaces and quotes, which a shell or a settings file may add."""
     text = address.strip()
     while len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         text = text[1:-1].strip()
@@ -134,8 +135,8 @@ def _describe_malformed(label: str) -> str:
 
 
 def _is_complete(location: str) -> bool:
-    """Return True for keywords, and for a URL with more than one word after `://`. A single word may be the name of a
-    user, so that a colon and a password follow."""
+    """Return True if the location is complete without a following `:…`: keywords, or a URL with more than one word
+    after `://`. A single word there may be the name of a user, whose password follows after a colon."""
     if _has_keywords(location):
         return True
     rest = location.partition("://")[2]
@@ -144,7 +145,7 @@ def _is_complete(location: str) -> bool:
 
 
 def _has_keywords(location: str) -> bool:
-    """Return True if the location begins with a keyword of libpq: `host=shop` does, but in `host=postgresql://…` the
+    """Return True if the location begins with a keyword of libpq, as `host=shop` does. In `host=postgresql://…`, the
     word `host` is the NAME of a database."""
     first = _KEYWORD.match(location)
     if first is None or first[1] not in _list_keywords():
@@ -155,7 +156,7 @@ def _has_keywords(location: str) -> bool:
 def _split_parameters(url: str, label: str) -> tuple[str, dict[str, str]]:
     """Split off parameters that libpq does not know, and return the rest of the URL and these parameters by name.
 
-    Raises ValueError for a parameter that this server does not know either.
+    Raises ValueError for a parameter that this program does not know either.
     """
     plain, _, query = url.partition("?")
     if not query:

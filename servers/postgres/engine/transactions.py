@@ -1,7 +1,7 @@
-"""The messages that begin and end transactions. Settings that a statement needs are only made for its transaction.
+"""The messages that begin and end transactions. All settings that statements need are limited to the transaction.
 
-A pooler gives a server connection to another client as soon as a transaction has ended. So nothing is set for a
-session, and effects that outlive a rollback are undone in the same message that ends the transaction.
+A pooler may give a PostgreSQL session to another client as soon as a transaction has ended. So nothing is set for the
+session, and the message that ends a transaction also undoes effects that outlive a rollback.
 """
 
 import os
@@ -11,11 +11,11 @@ from servers.postgres.engine.deadline import Limits
 from servers.postgres.sql import quote
 
 _BACKSTOP_SECONDS = 5.0
-"""PostgreSQL itself ends a statement this many seconds after its timeout, in case this process has ended."""
+"""PostgreSQL itself ends a statement this many seconds after the timeout, in case this program has ended."""
 _IDLE_SECONDS = 120.0
 """Seconds after which PostgreSQL ends an idle transaction."""
 _FIXED_SETTINGS = {
-    # Strings are parsed and values are written in this way, whatever the settings of the role or database.
+    # So strings are parsed and values are written in the same way with all settings of the role or database.
     "standard_conforming_strings": "on",
     "DateStyle": "ISO",
     "IntervalStyle": "iso_8601",
@@ -29,23 +29,23 @@ _FIXED_SETTINGS = {
     "idle_in_transaction_session_timeout": str(round(_IDLE_SECONDS * 1_000)),
 }
 _CHECK_CLIENT = {"client_connection_check_interval": "2000"}
-"""Makes PostgreSQL check every two seconds that this process is still connected, so that it ends the statements of a
-process that was killed."""
+"""Makes PostgreSQL check every two seconds that this program is still connected, so that it ends the statements of a
+program that was killed."""
 SERVER_PROCESS = """SELECT pg_catalog.pg_backend_pid(),
     pg_catalog.current_setting('server_version_num')::pg_catalog.int4 >= 140000
     AND pg_catalog.version() ~ 'linux|darwin|bsd'"""
-"""Selects the id of the process that serves a connection, and whether it can detect a lost client (since version 14,
-on systems that support it)."""
+"""Selects the id of the process that serves a connection, and true if it can detect a lost client (since version 14,
+on systems that support this)."""
 
 DISCARD_SESSION = "UNLISTEN *; DISCARD TEMP; DISCARD SEQUENCES"
-"""Removes what a function that a statement called may have left in the session."""
+"""Removes what functions in the statements may have left in the session."""
 
 
 class TransactionStart:
     """The statements that begin a transaction on one connection."""
 
     def __init__(self, limits: Limits, operator_settings: Mapping[str, str], *, checks_client: bool) -> None:
-        """Prepare the settings. Timeouts in the `operator_settings`, which come from the URL, only count if they are
+        """Prepare the settings. Timeouts in the `operator_settings`, which come from the URL, apply only if they are
         shorter than those in `limits`."""
         settings = _FIXED_SETTINGS | (_CHECK_CLIENT if checks_client else {})
         # At least 1, since 0 would mean no timeout.
@@ -60,7 +60,8 @@ class TransactionStart:
         self._settings = "; ".join(lines)
 
     def format(self, mode: str, timeout: float) -> str:
-        """Return one message that begins a transaction in that `mode`. Its statements may take `timeout` seconds."""
+        """Return one message that begins a transaction in that `mode`. Each of its statements may take `timeout`
+        seconds."""
         timeout_ms = _limit(round((timeout + _BACKSTOP_SECONDS) * 1_000), self._statement_timeout)
         return f"BEGIN {mode}; SET LOCAL statement_timeout = {timeout_ms}; {self._settings}"
 

@@ -1,8 +1,8 @@
 """The tool and resources of the archived npm server `@modelcontextprotocol/server-postgres`, for clients that only
 know these: the tool `query` with `sql`, and `postgres://.../TABLE/schema` for each table.
 
-That server sent the text of `sql` unchanged, so `COMMIT; DROP SCHEMA public CASCADE` ended its read-only transaction.
-Here `sql` must be a single statement, and is run as by `read_query`.
+The archived server sent the text of `sql` unchanged, so `COMMIT; DROP SCHEMA public CASCADE` ended its read-only
+transaction. Here `sql` must be a single statement, which runs like that of `read_query`.
 """
 
 import json

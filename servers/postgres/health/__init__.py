@@ -1,1 +1,1 @@
-"""Health of a PostgreSQL server and its databases."""
+"""Reports the health of a PostgreSQL server and its databases."""

@@ -17,7 +17,7 @@ _MAX_STATEMENT_LENGTH = 120
 _MAX_ROWS = 5
 """Maximum number of rows of each list that are shown."""
 _LAGGING_BYTES = 16 << 20
-"""Number of bytes by which a standby may lag behind without a warning."""
+"""Number of bytes by which a standby may lag behind the primary without a warning."""
 
 
 class Check(NamedTuple):
@@ -28,7 +28,7 @@ class Check(NamedTuple):
     format_rows: FormatRows
     """Yields the lines of the report, given the rows of the query; no lines if there is no problem."""
     concerns_sessions: bool = False
-    """True if it reports other sessions, which not every role may see."""
+    """True if the check reports other sessions, which not every role may see."""
 
     async def run(self, ask: Ask) -> list[str]:
         """Return the lines of the report. Raises SqlError."""

@@ -1,4 +1,4 @@
-"""The health of a server and one database, as lines for a person or a model."""
+"""Reports the health of a PostgreSQL server and one database, as lines for a person or a model."""
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 
@@ -13,7 +13,7 @@ _SAVEPOINT = "mcp_bundle_check"
 _CHECK_TIMEOUT = 5
 """Maximum number of seconds of one check."""
 _LOCK_MILLISECONDS = 200
-"""Maximum number of milliseconds to wait for a lock. The size of a locked table is then not reported."""
+"""Maximum number of milliseconds to wait for a lock. After that, the size of a locked table is not reported."""
 _SET_TIMEOUTS = """
     SELECT pg_catalog.set_config('statement_timeout', $1, true), pg_catalog.set_config('lock_timeout', $2, true)"""
 _WARNING = "WARNING"

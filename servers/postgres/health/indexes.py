@@ -1,6 +1,6 @@
 """Suggests indexes that may speed up a statement, derived from the columns in its conditions.
 
-If the extension hypopg is installed, the planner computes the cost of the statement with each of them.
+If the extension hypopg is installed, the planner computes the cost of the statement with each suggested index.
 """
 
 import re
@@ -74,10 +74,10 @@ class _Candidate(NamedTuple):
 async def suggest_indexes(
     ask: Ask, tables: Sequence[ScannedTable], nodes: Sequence[Node], find_cost: Callable[[], Awaitable[float]]
 ) -> list[str]:
-    """Return notes on indexes of the `tables` that a plan with these `nodes` scans; empty if no index comes into
-    question. `find_cost` plans the statement again, and returns its cost. Raises SqlError."""
+    """Return notes on possible indexes of the `tables`, which a plan with these `nodes` scans; empty if there are no
+    candidates. `find_cost` plans the statement again, and returns its cost. Raises SqlError."""
     conditions_in_plan = [node[title] for node in nodes for title in _CONDITIONS if title in node]
-    # Literals are removed, since they may look like columns, and casts, since they may surround columns.
+    # Remove literals, which may look like columns, and casts, which may surround columns.
     conditions = "\n".join(
         _PARENTHESIZED.sub(r"\1", _CAST.sub("", _LITERAL.sub("''", candidate))) for candidate in conditions_in_plan
     )
@@ -117,7 +117,7 @@ async def _compare_costs(
                     )
                 )
     finally:
-        # Hypothetical indexes outlive the transaction, and other calls use the connection next.
+        # Remove the hypothetical indexes: they outlive the transaction, and other calls will use the connection.
         deadline = Deadline(_CLEANUP_SECONDS)
         with anyio.CancelScope(shield=True), suppress(SqlError):
             await ask(f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}", deadline=deadline)
@@ -127,8 +127,8 @@ async def _compare_costs(
 
 
 def _list_candidates(table: ScannedTable, conditions: str, columns: Mapping[str, str]) -> Iterator[_Candidate]:
-    """Yield candidates with one column, first for columns that are compared with =, and then candidates with two
-    columns, of which the first is compared with =."""
+    """Yield candidates with one column, those compared with = first, and then candidates with two columns, the first
+    of which is compared with =."""
     equal_columns: dict[str, None] = {}
     other_columns: dict[str, None] = {}
     compared = [(alias, name, sign) for alias, name, sign in _COMPARED.findall(conditions)]

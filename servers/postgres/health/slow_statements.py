@@ -1,4 +1,4 @@
-"""The statements that take the most time, as the extension pg_stat_statements has counted them."""
+"""Lists the statements that take the most time, as measured by the extension pg_stat_statements."""
 
 from servers.common.sql.texts import shorten
 from servers.postgres.engine.link import Ask

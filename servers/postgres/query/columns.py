@@ -1,4 +1,4 @@
-"""The types of the columns of a result, also as they were declared in the tables."""
+"""Finds the types of a result's columns, and the types with which these were declared in their tables."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -22,7 +22,7 @@ class ColumnDescriptions(NamedTuple):
     names: tuple[str, ...]
     types: tuple[Type, ...]
     declared: tuple[str | None, ...]
-    """The type with which a table's column was declared, including its length; None for an expression."""
+    """The type with which a table's column was declared, for example with a length; None for an expression."""
 
 
 class ColumnTypes:
@@ -31,8 +31,8 @@ class ColumnTypes:
     def __init__(self) -> None:
         self._types = Types()
         self._declared: dict[tuple[int, int, int, int], str] = {}
-        """The declared types by table, column number, oid of the type and its modifier. A column whose type was
-        changed has another entry."""
+        """The declared types by table, column number, oid of the type and modifier of the type. So a column whose
+        type was changed gets a new entry."""
 
     async def describe(self, columns: Sequence[Column], ask: Ask) -> ColumnDescriptions:
         """Describe the columns, and look up those that are not cached. Raises SqlError."""

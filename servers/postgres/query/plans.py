@@ -23,7 +23,7 @@ _MAX_STEPS = 500
 _MAX_DETAIL_LENGTH = 500
 """Maximum number of characters of a condition."""
 _SMALL_TABLE_BYTES = 8 * 8192
-"""Maximum size of a small table in bytes. It may be scanned completely, since that takes no time."""
+"""Maximum size of a small table in bytes. A complete scan of a small table is not worth a note."""
 _WRONG_FACTOR = 10
 """An estimate is wrong if expected and actual numbers of rows differ by at least this factor."""
 _MAX_NOTES = 3
@@ -57,8 +57,8 @@ async def explain(
 ) -> Plan:
     """Return the plan of one statement, in at most `limit` bytes.
 
-    If the statement has parameters but no values are given, it is the generic plan, for all values. With `analyze`,
-    the statement is run as well, in the current transaction, which must be read-only.
+    If the statement has parameters but no values are given, return the generic plan, for any values. With `analyze`,
+    also run the statement, in the current transaction, which must be read-only.
     """
 
     async def find_cost() -> float:
@@ -86,7 +86,7 @@ async def explain(
 
 async def _explain(session: Session, sql: str, parameters: Sequence[Cell], *, analyze: bool) -> dict[str, Any]:
     options = "ANALYZE, BUFFERS, TIMING" if analyze else "COSTS"
-    # VERBOSE adds the schemas of tables; the output columns of each step are left out below.
+    # VERBOSE adds the schemas of tables. (It also adds the output columns of each step, which are not shown.)
     command = f"EXPLAIN ({options}, VERBOSE, FORMAT JSON) "
     if parameters or _PLACEHOLDER.search(sql) is None:
         result = await session.run(sql, parameters, prefix=command)
@@ -115,7 +115,7 @@ async def _explain_generically(session: Session, sql: str, command: str, *, runs
         values = f"({', '.join(['NULL'] * count)})" if count else ""
         return await session.run(f"{command} EXECUTE {_STATEMENT_NAME}{values}", ())
     finally:
-        # A prepared statement outlives the transaction, and other calls use the connection next.
+        # Remove the prepared statement: it outlives the transaction, and other calls will use the connection.
         deadline = Deadline(_CLEANUP_SECONDS)
         with anyio.CancelScope(shield=True), suppress(SqlError):
             await session.run(f"ROLLBACK TO SAVEPOINT {_STATEMENT_NAME}", (), deadline=deadline)
@@ -195,8 +195,8 @@ def _note_wrong_estimates(steps: Sequence[_Step]) -> list[str]:
         if not node.get("Actual Loops"):
             continue
         expected, actual = max(node["Plan Rows"], 1), max(node["Actual Rows"], 1)
-        # Fewer rows than expected are only a wrong estimate if a condition removed the others. Without a condition,
-        # or below a LIMIT, no more rows may have been requested.
+        # Fewer rows than expected show a wrong estimate only if a condition removed the others. Without a condition,
+        # or below a LIMIT, perhaps no more rows were requested.
         is_filtered = not is_cut_short and ("Filter" in node or "Index Cond" in node)
         if actual >= _WRONG_FACTOR * expected or (is_filtered and expected >= _WRONG_FACTOR * actual):
             name = _name_node(node)

@@ -1,8 +1,8 @@
 """Runs a query, and returns as many rows as fit into one result.
 
-A query that can have many rows is read with a cursor, in a transaction that sees the database as it was at its
-beginning. If there are more rows, the transaction stays open so that the client can continue. SHOW and EXPLAIN can't
-have a cursor, but they return few rows.
+A query that can have many rows is read with a cursor of PostgreSQL, in a transaction that sees the database as it was
+when the transaction began. If there are more rows, the transaction stays open so that the client can continue. SHOW
+and EXPLAIN can't have a cursor, but return few rows.
 """
 
 import time
@@ -31,7 +31,7 @@ _CURSOR = "mcp_bundle_rows"
 _SAMPLE_ROWS = 50
 """Number of rows from which the size of the others is estimated."""
 _THREAD_CHARACTERS = 20_000
-"""A statement with at least this many characters is checked in a thread, because that takes a while."""
+"""A statement with at least this many characters is checked in a thread, because the check takes a while."""
 _SNAPSHOT = "SELECT pg_catalog.pg_current_snapshot()::pg_catalog.text"
 
 
@@ -43,7 +43,7 @@ class Remainder(NamedTuple):
     can_resume: bool
     """True if the transaction can return the remaining rows; otherwise the query must be run again."""
     is_ended: bool
-    """True if there are no rows after the buffered ones."""
+    """True if the cursor has no rows after the buffered ones."""
 
 
 class Answer(NamedTuple):
@@ -54,9 +54,9 @@ class Answer(NamedTuple):
     rest: Remainder | None
     """What remains of the query; None after the last rows."""
     snapshot: str
-    """The snapshot that the query saw, in PostgreSQL's notation; empty if the query has ended."""
+    """The snapshot that the query saw, in PostgreSQL's notation; empty if no later call needs it."""
     duration: float
-    """The time that the result took."""
+    """The time that it took to get these rows, in seconds."""
 
 
 class _Source:
@@ -73,8 +73,8 @@ class _Source:
         self.columns: Sequence[Column] = ()
 
     async def fetch(self, max_rows: int) -> list[Row]:
-        """Return the next `max_rows` rows, or fewer at the end, or if they exceed the memory limit. Rows beyond that
-        limit are lost, and can only be read by running the query again."""
+        """Return the next `max_rows` rows; fewer at the end, or if they exceed the memory limit. Rows beyond the
+        limit are lost: to read them, the query must be run again."""
         if self._buffered:
             next_rows, self._buffered = self._buffered[:max_rows], self._buffered[max_rows:]
             return next_rows
@@ -127,7 +127,8 @@ async def run_query(
         await link.run(statement.body, values, deadline=deadline, prefix=declare)
         if query.offset:
             await link.run(f"MOVE FORWARD {query.offset} FROM {_CURSOR}", deadline=deadline)
-        # Behind a pooler the transaction is not kept, since it would occupy one of the pooler's few connections.
+        # Behind a pooler that shares connections, the transaction is not kept open for the next call: it would occupy
+        # one of the pooler's few connections.
         source = _Source(link, deadline, Remainder((), not link.is_shared, False))
         rows = await source.fetch(min(_SAMPLE_ROWS, limits.rows))
     else:
@@ -145,7 +146,7 @@ async def run_query(
 
 
 async def resume(link: Link, answer: Answer, rest: Remainder, limits: AnswerLimits, deadline: Deadline) -> Answer:
-    """Return the rows after the rows in `answer`, from the transaction kept for them. Raises SqlError."""
+    """Return the rows after those in `answer`, from the transaction that was kept open for them. Raises SqlError."""
     started_at = time.monotonic()
     source = _Source(link, deadline, rest)
     rows = await source.fetch(min(_SAMPLE_ROWS, limits.rows))
@@ -156,7 +157,7 @@ async def resume(link: Link, answer: Answer, rest: Remainder, limits: AnswerLimi
 async def _fill_page(
     columns: ColumnDescriptions, source: _Source, rows: Sequence[Row], limits: AnswerLimits
 ) -> tuple[Page, Remainder | None]:
-    """Return a page of the `rows` and those after them, and the rest of the query."""
+    """Return a page that begins with `rows` and continues with rows of `source`, and what remains of the query."""
     page = PageBuilder(columns.names, limits, Codec(columns.types).encode)
     not_fitting = page.add(rows)
     while rows and not not_fitting and (count := page.rows_to_fetch):

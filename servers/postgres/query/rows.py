@@ -1,7 +1,8 @@
-"""The first rows of a table, one row by its key, and the completion of keys.
+"""Reads the first rows of a table, or one row by its key, and completes keys.
 
-The key is the primary key, or else a unique index on columns that are never NULL. In a URI its values are strings,
-which PostgreSQL converts to the types of their columns. A string that is not a value of the type matches no row.
+The key is the primary key, or else a unique index on columns that are never NULL. In a URI, the values of a key are
+strings, which PostgreSQL converts to the types of the columns. A string that is not a value of the type matches no
+row.
 """
 
 from typing import NamedTuple

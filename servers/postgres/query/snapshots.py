@@ -1,13 +1,15 @@
 """Continues queries whose rows did not fit into one result, so that the next call gets the following rows.
 
-The transaction is kept open for `SOURCE_SECONDS` seconds, with its cursor and the state of the database that it sees.
-During that time it holds back VACUUM, prevents others from altering the tables that it reads, and occupies a
-connection. So at most half of the connections are kept for this, and the oldest is released when another query finds
-none free. Once the transaction was released, the query is run again, and the rows of earlier results are skipped.
+The transaction of a query is kept open for `SOURCE_SECONDS` seconds, with its cursor and the state of the database
+that it sees. During that time it holds back VACUUM, prevents others from altering the tables that it has read, and
+occupies a connection. So at most half of the connections are used for kept transactions, and the oldest transaction
+is released when another query finds no free connection. After its transaction was released, a query is run again, and
+the rows of earlier results are skipped.
 
-Then PostgreSQL's snapshots show whether the database was changed in between. If both snapshots are the same, no
-writing transaction has ended in between, so the rows are the same, but their order may differ if the query does not
-determine it. If they differ, some transaction has ended, which may concern any table or database of the server.
+In that case, PostgreSQL's snapshots show whether the database was changed in between. If both snapshots are the same,
+no writing transaction has ended in between, so the rows are the same, but their order may differ if the query does
+not determine it. If the snapshots differ, some transaction has ended, which may have changed any table or database of
+the PostgreSQL server.
 """
 
 from typing import NamedTuple
@@ -39,8 +41,8 @@ class Snapshots:
     def __init__(
         self, name: str, pool: Pool, columns: ColumnTypes, timeout: float, kept_seconds: float = SOURCE_SECONDS
     ) -> None:
-        """Keep transactions of `pool`, for the database `name`, for `kept_seconds`. `timeout` is that of a query
-        without a job, in seconds."""
+        """Transactions of `pool`, to the database `name`, are kept for `kept_seconds`. `timeout` is the time limit of
+        a query without a job, in seconds."""
         self._name = name
         self._pool = pool
         self._columns = columns
@@ -87,7 +89,7 @@ class Snapshots:
         finally:
             if not is_kept:
                 await self._pool.end(link)
-        # At most this part of the connections is kept.
+        # At most one in `POOL_DIVISOR` connections is used for a kept transaction.
         if self._cursors.count(lambda _: True) > max(self._pool.size // POOL_DIVISOR, 1):
             await self.release_oldest()
         return rows

@@ -1,1 +1,1 @@
-"""The schema of a PostgreSQL database: its tables, their contents and relations."""
+"""The schema of a PostgreSQL database: its tables, their columns and relations."""

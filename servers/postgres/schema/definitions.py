@@ -1,7 +1,7 @@
 """Queries that return the statements that create a schema, one query for each kind of object.
 
-The statements qualify the names of created objects with their schemas. Objects that they refer to are named by
-PostgreSQL's own functions, which depend on the search path, so the script sets it.
+The statements qualify the names of created objects with their schemas. PostgreSQL's own functions write the names of
+other objects in the statements, depending on the search path, so the script sets the search path.
 """
 
 from servers.postgres.schema.entries import VISIBLE
@@ -9,8 +9,8 @@ from servers.postgres.schema.entries import VISIBLE
 _OWN = """NOT EXISTS (SELECT FROM pg_catalog.pg_depend AS e
     WHERE e.classid = '{catalog}'::pg_catalog.regclass AND e.objid = {oid}
         AND (e.deptype = 'e' OR e.deptype = 'i' AND e.refobjid <> e.objid))"""
-"""An SQL condition: an object belongs neither to an extension nor to another object, as the sequence of an identity
-column does."""
+"""An SQL condition: an object belongs neither to an extension nor to another object. (The sequence of an identity
+column, for example, belongs to the column.)"""
 _SCHEMAS = """(SELECT s.oid FROM pg_catalog.pg_namespace AS s
     WHERE s.nspname !~ '^pg_' AND s.nspname <> 'information_schema'
         AND pg_catalog.has_schema_privilege(s.oid, 'USAGE'))"""

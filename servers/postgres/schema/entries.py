@@ -40,7 +40,7 @@ class Relation(NamedTuple):
 
     oid: int
     name: SqlName
-    """The name as it is written in a statement of this session."""
+    """The name in the form that statements of this session need: quoted or qualified if necessary."""
     kind: str
     rows: int | None
     """Number of rows estimated by the last ANALYZE; None if it has not run."""
@@ -53,7 +53,8 @@ class Relation(NamedTuple):
 
 
 async def read_relations(ask: Ask, oid: int | None = None) -> list[Relation]:
-    """Return the tables and views that are not system ones, ordered by name; with an `oid`, only that one."""
+    """Return the visible tables and views except system ones, in the order of their names; with an `oid`, only the
+    table or view with that oid."""
     relations = [
         Relation(number, SqlName(name), KINDS[kind], rows, comment)
         for number, name, kind, rows, comment in await ask(_QUERY, oid)

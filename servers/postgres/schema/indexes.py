@@ -33,7 +33,7 @@ _FOREIGN_KEYS = """
         ARRAY(SELECT pg_catalog.quote_ident(a.attname)
             FROM pg_catalog.unnest(k.confkey) WITH ORDINALITY AS p(number, place)
             JOIN pg_catalog.pg_attribute AS a ON a.attrelid = k.confrelid AND a.attnum = p.number ORDER BY p.place)
-    FROM pg_catalog.pg_constraint AS k JOIN pg_catalog.pg_class AS c ON c.oid = k.{end}
+    FROM pg_catalog.pg_constraint AS k JOIN pg_catalog.pg_class AS c ON c.oid = k.{oid_column}
     LEFT JOIN pg_catalog.pg_constraint AS o ON o.oid = k.conparentid
     WHERE {scope} AND k.contype = 'f'
         AND (o.oid IS NULL OR $1::pg_catalog.oid = k.conrelid AND o.conrelid <> k.conrelid)
@@ -43,7 +43,7 @@ _FOREIGN_KEYS = """
 async def read_indexes(ask: Ask, oid: int | None = None) -> list[tuple[SqlName, Index]]:
     """Return the indexes of one or all tables, each with the name of its table.
 
-    Indexes that a partition inherits are listed only for that partition.
+    An index that a partition inherits from its table is included only if `oid` is that of the partition.
     """
     indexes: list[tuple[SqlName, Index]] = []
     for table, name, unique, partial, is_valid, constraint, sql, columns in await ask(_INDEXES, oid):
@@ -70,7 +70,8 @@ async def read_references(ask: Ask, oid: int) -> list[ForeignKey]:
     return await _read_keys(ask, "confrelid", oid)
 
 
-async def _read_keys(ask: Ask, end: str, oid: int | None) -> list[ForeignKey]:
+async def _read_keys(ask: Ask, oid_column: str, oid: int | None) -> list[ForeignKey]:
+    """Return the foreign keys whose `oid_column` in pg_constraint, `conrelid` or `confrelid`, is `oid`."""
     return [
         {
             "table": SqlName(table),
@@ -81,6 +82,6 @@ async def _read_keys(ask: Ask, end: str, oid: int | None) -> list[ForeignKey]:
             "on_delete": _ACTIONS[on_delete],
         }
         for table, to_table, on_update, on_delete, columns, to_columns in await ask(
-            _FOREIGN_KEYS.format(end=end, scope=SCOPE), oid
+            _FOREIGN_KEYS.format(oid_column=oid_column, scope=SCOPE), oid
         )
     ]

@@ -91,16 +91,16 @@ _MATCH_RULES: Sequence[Callable[[_Candidate, str, Sequence[str]], bool]] = (
     lambda candidate, name, _: candidate.unqualified.lower() == name.lower(),
     lambda candidate, name, _: f"{candidate.schema}.{candidate.unqualified}" == name,
 )
-"""The rules for choosing a candidate; the first rule that matches one decides.
+"""The rules for choosing a candidate; the first rule that matches any candidate decides.
 
-All candidates have the same name in lowercase. A rule receives a candidate, the name from the client, and the parts
-of that name between dots, without quotes.
+In lowercase, all candidates have the same name. A rule receives a candidate, the name from the client, and the parts
+of this name between dots, without quotes.
 """
 
 
 async def find_relation(ask: Ask, table_name: str) -> Relation:
-    """Return the table or view with that name, which may be written as in a statement, without quotes, or, if that is
-    unambiguous, in another case.
+    """Return the table or view with that name. The name may be written as in a statement, without its quotes, or, if
+    only one table or view matches, with other capitalization.
 
     Raises SqlError with code `not_found` and the most similar names, or `ambiguous`.
     """
@@ -132,8 +132,8 @@ async def find_relation(ask: Ask, table_name: str) -> Relation:
 
 
 async def suggest_readable(ask: Ask, sql: str) -> str:
-    """Return a text with the columns that the role may read, for those tables in the statement of which it may read
-    only some columns; "" if there is no such table."""
+    """Return a text that lists the readable columns of each table in the statement of which the role may read only
+    some columns; "" if there is no such table."""
     columns: dict[str, list[SqlName]] = {}
     for table, column in await ask(_READABLE, sorted(_read_words(sql))):
         columns.setdefault(format_name(SqlName(table)), []).append(SqlName(column))
@@ -144,8 +144,8 @@ async def suggest_readable(ask: Ask, sql: str) -> str:
 async def suggest_names(ask: Ask, state: str, sql: str, position: int) -> str:
     """Return a text with names similar to the one at character `position` of a statement, "" if there are none.
 
-    The SQLSTATE of the statement's error (`state`) determines which names: tables, columns or functions, or after a
-    syntax error, the same name in quotes.
+    The SQLSTATE of the statement's error (`state`) determines the kind of names: tables, columns or functions, or,
+    after a syntax error, the same name in quotes.
     """
     if state == "42601":
         word = _WORD.match(sql, max(position, 0))

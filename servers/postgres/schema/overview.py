@@ -1,4 +1,4 @@
-"""Lists and summaries of a database: its tables and views by name, and all of its schema for an overview.
+"""Lists the tables and views of a database by name, and summarizes its schema.
 
 Each kind of object takes one query.
 """

@@ -35,7 +35,7 @@ _AFTER_VIEWS: Sequence[str] = (
 
 
 async def read_schema(max_bytes: int, ask: Ask) -> str:
-    """Return the statements, in at most `max_bytes` bytes; omitted ones are counted. Raises SqlError."""
+    """Return the statements, in at most `max_bytes` bytes, with the number of omitted ones. Raises SqlError."""
     statements: list[str] = []
     for query in _BEFORE_VIEWS:
         statements += [statement for (statement,) in await ask(query)]

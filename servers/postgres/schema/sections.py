@@ -72,7 +72,7 @@ class Details(NamedTuple):
     """The details of one table or view, except its columns, keys and indexes."""
 
     properties: Sequence[str]
-    """Properties of the table or view as a whole."""
+    """Properties of the whole table or view, in words."""
     sql: str
     """The statement that creates a view; empty for tables."""
     triggers: Sequence[str]

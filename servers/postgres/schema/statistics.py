@@ -1,7 +1,7 @@
 """Statistics of the columns of a table: minimum, maximum, and numbers of distinct values and NULLs.
 
-They are computed from the first rows. For columns for which there is no time, the statistics of the last ANALYZE are
-used.
+They are computed from the first rows of the table. If there is no time for some columns, they get the statistics of
+the last ANALYZE.
 """
 
 import time
@@ -27,8 +27,8 @@ _MAX_VALUE_BYTES = 100
 _MAX_COLUMNS = 1_000
 """Maximum number of columns of one table that are examined."""
 
-# A type is comparable if its values have an order, that is, if it has a B-tree operator class, which json, xml and
-# point have not. A domain or an array is comparable if its base or element type is.
+# A type is comparable if its values have an order, that is, if it has a B-tree operator class. Types such as json,
+# xml and point have none. A domain or an array is comparable if its base or element type is.
 _COMPARABLE = """
     WITH RECURSIVE based(number, oid) AS (
         SELECT a.attnum, a.atttypid FROM pg_catalog.pg_attribute AS a
@@ -72,7 +72,8 @@ async def compute_statistics(
 ) -> Statistics:
     """Compute statistics of as many columns as possible within `max_seconds` seconds.
 
-    A query may be cancelled in the process, so this must be the last use of the transaction. Raises SqlError.
+    When the time is over, the running query is cancelled, and the transaction is unusable afterwards. Raises
+    SqlError.
     """
     end_time = time.monotonic() + max_seconds
     analyzed = await _read_analyzed(session.ask, relation, columns)
@@ -127,7 +128,7 @@ def _select_first(relation: Relation, columns: Sequence[str], limit: int) -> str
 
 
 async def read_readable_columns(session: Session, relation: Relation) -> list[ReadableColumn]:
-    """Return the columns whose values the role may read."""
+    """Return the columns of the relation whose values the role may read."""
     rows = [row for row in await session.ask(_COMPARABLE, relation.oid, _MAX_COLUMNS) if row[-1]]
     types = await session.types.read([oid for _, _, oid, _, _ in rows], session.ask)
     return [
@@ -148,7 +149,7 @@ async def _read_analyzed(ask: Ask, relation: Relation, columns: Sequence[Readabl
             continue
         column = by_name[name]
         bounds_of_values = parse_array(bounds) if bounds else [None]
-        # If negative, n_distinct is the negated share of the rows (manual, pg_stats).
+        # A negative n_distinct is the number of distinct values divided by that of rows, negated (manual, pg_stats).
         results.append(
             {
                 "column": column.sql,

@@ -1,4 +1,4 @@
-"""The full description of one table or view."""
+"""Describes one table or view in full: its columns, keys, indexes, triggers, sample rows and statistics."""
 
 from collections.abc import Sequence
 
@@ -36,8 +36,8 @@ async def describe(
 ) -> TableDescription:
     """Describe the table or view within the limits. The whole call may take `max_seconds`.
 
-    Rows are read last, and the transaction may be unusable afterwards. Raises SqlError, with code `not_found` and the
-    most similar names if there is no such table.
+    The sample and the statistics are read last, because the transaction may be unusable after them. Raises SqlError,
+    with code `not_found` and the most similar names if there is no such table.
     """
     relation = await find_relation(session.ask, request.table)
     ask, oid = session.ask, relation.oid
@@ -64,8 +64,7 @@ async def describe(
         if request.sample or request.statistics:
             columns = await read_readable_columns(session, relation)
         if request.sample:
-            # Twice the bytes, since `fill_page` counts each row as text and as structured content, but a sample is
-            # only shown as text.
+            # `fill_page` counts each row as text and as structured content, but a sample is only shown as text.
             sizes = AnswerLimits(request.sample, 2 * sample_budget.left, min(limits.cell_bytes, MAX_CELL_BYTES))
             with anyio.move_on_after(max_seconds * SAMPLE_SHARE):
                 description["sample"] = await _read_sample(relation, columns, sizes, session)
@@ -76,10 +75,10 @@ async def describe(
             description["statistics"] = fit_statistics(statistics, extras_budget)
     except SqlError as error:
         if "sample" in description["left_out"]:
-            # The query for the sample was cancelled or has failed, so the transaction is unusable.
+            # The query for the sample was cancelled, so the transaction is unusable.
             description["left_out"]["statistics"] = len(columns)
             return description
-        # For example a view of a table that the role may not read, or one that divides by zero.
+        # For example, the view reads a table that its owner may not read, or divides by zero.
         description["problem"] = error.line
     return description
 
@@ -87,7 +86,7 @@ async def describe(
 async def _read_sample(
     relation: Relation, columns: Sequence[ReadableColumn], limits: AnswerLimits, session: Session
 ) -> Sample | None:
-    """Return the first rows; None if not even one row fits, or if the role may read no column."""
+    """Return the first rows of the relation; None if not even one row fits, or if the role may read no column."""
     if not columns:
         return None
     query = f"SELECT {', '.join(column.sql for column in columns)} FROM {relation.name} LIMIT {limits.rows}"  # noqa: S608

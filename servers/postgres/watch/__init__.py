@@ -1,1 +1,1 @@
-"""Watches of PostgreSQL databases, which report changes to subscribers."""
+"""Watches PostgreSQL databases, and reports changes to subscribers."""

@@ -1,9 +1,10 @@
 """Triggers that report changes with NOTIFY, if the operator allows them (--watch-triggers).
 
-Each watched table has a trigger that notifies listeners of each statement that changes rows, once it is committed.
+Each watched table gets a trigger. For each statement that changes rows of the table, the trigger sends a
+notification, which PostgreSQL delivers once the change is committed.
 
-The function of these triggers is in the schema `mcp_watch`. Triggers stay when the watch ends, because other servers
-may need them, and removing one locks its table. `DROP SCHEMA mcp_watch CASCADE` removes all of them.
+All triggers call one function in the schema `mcp_watch`. They stay when the watch ends, because other MCP servers may
+need them, and removing a trigger locks its table. `DROP SCHEMA mcp_watch CASCADE` removes all of them.
 """
 
 from collections.abc import AsyncIterator
@@ -16,8 +17,8 @@ from servers.postgres.engine.link import Ask, Link
 from servers.postgres.watch.polling import WATCH_SCHEMA
 
 _LOCK_SECONDS = 1
-"""Seconds to wait for the table lock that creating a trigger needs. Meanwhile, other sessions that need a lock on the
-table have to wait as well."""
+"""Seconds to wait for the table lock that CREATE TRIGGER needs. It is short, because other sessions that need a lock
+on the table queue behind this one."""
 _EXISTING = f"""
     SELECT pg_catalog.to_regprocedure('{WATCH_SCHEMA}.tell()') IS NOT NULL, EXISTS (
         SELECT FROM pg_catalog.pg_trigger WHERE tgname = '{WATCH_SCHEMA}' AND tgrelid = $1::pg_catalog.oid)"""  # noqa: S608
@@ -38,30 +39,31 @@ _TRIGGER = """
     CREATE TRIGGER {own} AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON {table}
     FOR EACH STATEMENT EXECUTE FUNCTION {own}.tell()"""
 _MAX_TRIES = 2
-"""Number of attempts. There are two, because another server may create the same trigger at the same time."""
+"""Number of attempts. There are two, because another MCP server may create the same trigger at the same time."""
 
 
 class ChangeNotification(NamedTuple):
     """The notification that a statement has changed rows of a table."""
 
     backend: int
-    """The id of the PostgreSQL process that ran the statement."""
+    """The process id of the PostgreSQL session that ran the statement."""
     table: int
     """The oid of the table."""
 
 
 class Trigger(NamedTuple):
-    """The trigger of this server on a table."""
+    """Whether a table has the trigger."""
 
     exists: bool
     is_new: bool
-    """True if it was created just now."""
+    """True if `ensure_trigger` has just created it."""
 
 
 async def ensure_trigger(link: Link, table: int, deadline: Deadline) -> Trigger:
     """Create the trigger on the table with this oid, unless it exists.
 
-    It is not created if the role may not, or the table stays locked. Raises SqlError if the connection broke.
+    If the role may not create it, or the table stays locked, the trigger does not exist afterwards. Raises SqlError
+    if the connection broke.
     """
     for _ in range(_MAX_TRIES):
         ((has_function, has_trigger),) = await link.ask(_EXISTING, table, deadline=deadline)
@@ -92,12 +94,12 @@ async def _create(link: Link, table: int, deadline: Deadline, *, with_function: 
 
 
 async def listen(ask: Ask) -> None:
-    """Let the connection receive notifications from the triggers."""
+    """Make PostgreSQL send the notifications of the triggers to the connection."""
     await ask(f"LISTEN {WATCH_SCHEMA}")
 
 
 async def wait_for_changes(link: Link) -> AsyncIterator[ChangeNotification]:
-    """Yield notifications from the triggers. Raises SqlError with code `unavailable` when the connection ends."""
+    """Yield the notifications of the triggers. Raises SqlError with code `unavailable` when the connection ends."""
     while True:
         await link.wait_for_notifications()
         while link.notifications:

@@ -1,8 +1,11 @@
-"""Detects changes without triggers: changed rows by PostgreSQL's counts of inserted, updated and deleted rows of each
-table, and a changed schema by the versions (xmin) of catalog rows.
+"""Detects changes without triggers.
 
-A session reports its counts when a transaction has ended, but at most once per second. Since version 15, the counts
-of a last short transaction arrive about ten seconds later. Changes of foreign tables are not counted.
+PostgreSQL counts the inserted, updated and deleted rows of each table: if the counts differ, rows have changed. The
+schema has changed if the versions (xmin) of rows in the catalog differ.
+
+A session adds its changes to the counts when a transaction has ended, but at most once per second. Since version 15
+of PostgreSQL, those of a session's last short transaction may arrive about ten seconds late. Changes of foreign
+tables are not counted.
 """
 
 from collections import defaultdict
@@ -12,7 +15,7 @@ from typing import NamedTuple
 from servers.postgres.engine.link import Ask
 
 WATCH_SCHEMA = "mcp_watch"
-"""The schema of this server's triggers. Its own changes do not count as schema changes."""
+"""The schema of the triggers that report changes. Creating it or a trigger does not count as a schema change."""
 
 _STATE = """
     concat_ws(' ', pg_catalog.pg_stat_get_tuples_inserted({0}), pg_catalog.pg_stat_get_tuples_updated({0}),
@@ -73,13 +76,13 @@ class Part(NamedTuple):
     kind: str
     """The kind in `pg_class.relkind`."""
     shape: str | None
-    """A digest of its columns: if it differs, columns have changed."""
+    """A digest of the table's columns: if it differs, columns have changed."""
     state: str
-    """A digest of its counts: if it differs, rows have changed."""
+    """The table's counts and the number of its file: if they differ, rows have changed."""
 
 
 class DatabaseState(NamedTuple):
-    """The state of a database at one time. Any difference between two states is a change."""
+    """The state of what is watched in a database at one time. Any difference between two states is a change."""
 
     tables: Mapping[str, Mapping[int, Part]]
     """For each requested table, by name, its parts by oid. Tables that do not exist are missing."""
@@ -89,7 +92,7 @@ class DatabaseState(NamedTuple):
     """A digest of the catalog: if it differs, the schema has changed. None if it was not requested."""
 
     def merge(self, earlier: "DatabaseState") -> "DatabaseState":
-        """Return both states together. What both contain is taken from `earlier`."""
+        """Return the union of both states. Values that both contain are taken from `earlier`."""
         return DatabaseState(
             {**self.tables, **earlier.tables},
             self.all_rows if earlier.all_rows is None else earlier.all_rows,

@@ -1,4 +1,4 @@
-"""Watches a server's databases, with one task per subscribed database."""
+"""Watches the databases of a PostgreSQL server, with one task for each database that has subscribers."""
 
 from collections.abc import Callable, Collection
 from functools import partial
@@ -14,8 +14,7 @@ from servers.postgres.watch.watched_database import Source, WatchedPostgresDatab
 
 
 class Watch(DatabaseWatch[WatchedPostgresDatabase]):
-    """The watch of a server's databases, whose tasks run in the group `tasks`. It creates triggers in the databases
-    whose names are in `triggers`."""
+    """Watches databases, in tasks of the group `tasks`, and creates triggers in the databases named in `triggers`."""
 
     def __init__(
         self,
@@ -37,8 +36,8 @@ class Watch(DatabaseWatch[WatchedPostgresDatabase]):
     def health(self) -> dict[str, int | bool | str]:
         """The state of the watch for the health report.
 
-        `watched` is the number of subscription keys; `rows` is "triggers" if triggers report changes of all watched
-        tables, else "polling"; `degraded` is True if a watched database can't be queried.
+        `watched`: number of subscription keys. `rows`: "triggers" if triggers report the changes of all watched
+        tables, else "polling". `degraded`: True if a watched database can't be queried.
         """
         return {
             "watched": sum(len(watched.keys) for watched in self._watched.values()),
@@ -75,5 +74,5 @@ class Watch(DatabaseWatch[WatchedPostgresDatabase]):
         return await self._databases.get(database).find_name(table)
 
     def _lacks_triggers(self, names: Collection[str]) -> bool:
-        """Return True if not all watched tables of these databases have triggers that report changed rows."""
+        """Return True if a watched table in one of these databases has no trigger that reports changed rows."""
         return not all(self._watched[name].uses_triggers for name in names if name in self._watched)

@@ -1,9 +1,10 @@
 """One watched database: its last state, when to check it again, and the subscription keys whose changes are reported.
 
-It is checked every second, over one connection that is open while it has subscribers, and right after notifications
-from triggers. Changes of rows in a table with a trigger are only reported because of the trigger: PostgreSQL's counts
-come later, and would report the same change again. Changes by this server itself are reported once, by `on_commit`.
-After a time in which the database could not be queried, all keys are reported once.
+The database is checked every second, and right after notifications from triggers. The checks use one connection,
+which is open while the database has subscribers. If a table has a trigger, changes of its rows are only reported
+because of the trigger: PostgreSQL's counts come later, and would report the same change again. Changes by this
+program itself are reported once, because of `on_commit`. When the database can be queried again after a failure, all
+keys are reported once.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -22,15 +23,15 @@ from servers.postgres.watch.notifications import ChangeNotification, ensure_trig
 from servers.postgres.watch.polling import DatabaseState, Part, read_state
 
 _QUICK_CHECK_SECONDS = 1.0
-"""Maximum number of seconds for a check while changes by this server itself wait to be reported."""
+"""Maximum number of seconds for a check while changes by this program itself wait to be reported."""
 _DETECTION_SECONDS = 3 * watch.CHECK_SECONDS
 """Maximum number of seconds to wait until the listener has detected that the database is available again."""
 _CHECK_SECONDS = 30.0
 """Maximum number of seconds for a check. It takes some milliseconds, or more if there are thousands of tables."""
 _TRIGGER_KINDS = ("r", "p")
-"""Kinds of tables whose triggers detect all changes."""
+"""Kinds of tables (`relkind`) that get a trigger."""
 _KINDS_WITHOUT_ROWS = ("v",)
-"""Kinds of tables without their own rows."""
+"""Kinds of tables (`relkind`) that have no rows of their own, so they need no trigger."""
 _UNKNOWN = DatabaseState({}, None, None)
 
 
@@ -44,10 +45,10 @@ class Source(Protocol):
         """The name that clients use."""
 
     async def connect(self) -> Link:
-        """Open a connection only for this watch, which closes it. Raises SqlError."""
+        """Open a connection. The watch uses it alone, and closes it. Raises SqlError."""
 
     async def find_name(self, table: str) -> str:
-        """Return the name of a table in the form in which PostgreSQL writes it, or `table` if there is none."""
+        """Return the name of the table as PostgreSQL writes it, or `table` if there is no such table."""
 
 
 class WatchedPostgresDatabase(watch.WatchedDatabase):
@@ -87,7 +88,7 @@ class WatchedPostgresDatabase(watch.WatchedDatabase):
         )
 
     def on_commit(self, commit: Commit) -> None:
-        """Record changes by this server itself."""
+        """Record that this program itself has committed changes, so that they are reported at the next check."""
         self._backend = commit.backend
         for key, table in self.keys.items():
             parts = self._state.tables.get(table or "", {}).values()
@@ -127,7 +128,8 @@ class WatchedPostgresDatabase(watch.WatchedDatabase):
                     changed = await self._find_changes()
                 self._report_all(own_changes | changed)
                 if await self._ensure_triggers():
-                    # The counts of tables with a trigger are no longer compared, so report what they have just shown.
+                    # The counts of these tables will no longer be compared, and the trigger may have missed changes
+                    # that they have just shown, so report those again.
                     self._own_changes |= changed
                     self.notice()
                 if own_changes or changed:
@@ -149,8 +151,10 @@ class WatchedPostgresDatabase(watch.WatchedDatabase):
             await anyio.sleep(watch.CHECK_SECONDS)
 
     async def _read_first_state(self, key: str, table: str | None) -> None:
-        """Read the state of the target of a key, with which later states are compared, once triggers report later
-        changes. If it can't be read now, the key is reported as changed as soon as it can be."""
+        """Create triggers for the target of a key, and read the state with which later states are compared.
+
+        If the database can't be queried now, the key is reported as changed as soon as it can be.
+        """
         await self._wait_for_listener(_QUICK_CHECK_SECONDS)
         self._may_have_missed = self._may_have_missed or (self._triggers and not self._listening.is_set())
         for _ in range(2):

@@ -1,9 +1,9 @@
-"""Decides with which statements a client may change a database.
+"""Decides which statements a client may use to change a database.
 
 PostgreSQL enforces the role's permissions. This module also refuses statements that would end the transaction of the
-call, leave something behind in the session, access files and programs of the database server, or change what only the
-operator should change, such as permissions and roles. It lists the allowed statements, so anything new in PostgreSQL
-is refused until it is added.
+call, leave something behind in the session, access files and programs on the machine of PostgreSQL, or change what
+only the operator should change, such as permissions and roles. It lists the allowed statements, so a statement that
+is new in PostgreSQL is refused until it is added to the list.
 """
 
 import re
@@ -42,13 +42,13 @@ _COMMENTABLE_KINDS = _OBJECT_KINDS | {"COLUMN", "CONSTRAINT"}
 _ROUTINES = {"FUNCTION", "PROCEDURE", "ROUTINE"}
 _LANGUAGES = {"SQL", "PLPGSQL"}
 _SEQUENCE_FUNCTIONS = {"nextval", "setval"}
-"""Functions that statements may call here, although queries may not."""
+"""Functions that a statement which changes a database may call, although a query may not."""
 _CALL = re.compile(r"(\w+)\"?\s*\(")
 """A function call, or text that looks like one, in the body of a function."""
 
 _TEMPORARY = {"TEMP", "TEMPORARY"}
 _BEFORE_TEMPORARY = {"INTO", "LOCAL", "GLOBAL"}
-"""Words before TEMP in a query that creates a table."""
+"""Words that may stand before TEMP in a query that creates a temporary table (SELECT ... INTO TEMP)."""
 
 _USE_PSQL = "The operator can run it with psql."
 _TRANSACTION = "the statements of one call are one transaction, which the server commits at its end", "Omit it."
@@ -184,7 +184,7 @@ def check_table(words: Words) -> None:
 
 
 def changes_schema(words: Words) -> bool:
-    """Return True if the statement's first word means that it changes the schema or permissions."""
+    """Return True if a statement that begins with these words changes the schema or permissions."""
     return words[0] in _SCHEMA_WORDS or words[0] in ("GRANT", "REVOKE")
 
 
@@ -213,8 +213,8 @@ def _check_definition(words: Words, allowed: AllowedDdl) -> None:
 
 
 def _check_permanent(words: Words) -> None:
-    """Raise SqlError for a statement whose effect would be reported as committed, but disappear at the end of the
-    call: temporary objects, and settings changed by updating pg_settings."""
+    """Raise SqlError for a statement whose effect would be reported as committed, but would be gone after the call:
+    it creates a temporary object, or changes a setting by an UPDATE of pg_settings."""
     for position, word in enumerate(words):
         if word == "UPDATE":
             names = [

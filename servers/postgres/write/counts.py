@@ -1,8 +1,8 @@
-"""The numbers of rows that a transaction has changed so far, by table, whether by statements, triggers, foreign keys
-or functions.
+"""Counts the rows that a transaction has changed so far in each table, by statements, triggers, foreign keys or
+functions.
 
 PostgreSQL itself keeps these counts. They include changes that were rolled back inside a function. They don't include
-foreign tables, and are empty if the operator has set `track_counts` to off.
+changes of foreign tables, and there are none if the setting `track_counts` of PostgreSQL is off.
 """
 
 from collections.abc import Mapping
@@ -12,8 +12,8 @@ from servers.common.sql.texts import SqlName
 from servers.postgres.engine.link import Ask
 
 _XIDS = 1 << 24
-"""An upper bound for the number of transactions, including subtransactions, that began after this one. Transaction
-numbers wrap around, so a number counts as later than this one only if it is among this many that follow it."""
+"""Assumed maximum number of transactions, including subtransactions, that begin while this one runs. Transaction
+numbers wrap around, so a number counts as later than this transaction's only if it is among the next `_XIDS`."""
 # Oids from 16384 on (FirstNormalObjectId) belong to objects that users created. An xmin consists of the last 32 bits
 # of a transaction number.
 _COUNTS = f"""
@@ -48,19 +48,19 @@ class TableCounts(NamedTuple):
         return self.inserted + self.updated + self.deleted
 
     def add(self, other: "TableCounts", sign: int = 1) -> "TableCounts":
-        """Return the sum of both counts, or with `sign` -1 their difference, but no negative number, since TRUNCATE
-        resets PostgreSQL's counts."""
+        """Return the sum of both counts, or their difference if `sign` is -1. A negative number becomes 0: it occurs
+        because TRUNCATE resets PostgreSQL's counts."""
         pairs = zip(self[1:], other[1:], strict=True)
         return TableCounts(self.table, *(max(mine + sign * theirs, 0) for mine, theirs in pairs))
 
 
 class Changes(NamedTuple):
-    """The changes of a transaction so far, or of a part of it."""
+    """The changes that a transaction, or a part of it, has made so far."""
 
     tables: Mapping[int, TableCounts]
-    """By oid; tables without a changed row are missing."""
+    """The counts of each table, by oid; tables without a changed row are missing."""
     schema_changes: int
-    """Number of relations that were created or altered."""
+    """Number of relations (tables, indexes and so on) that were created or altered."""
 
     @property
     def total(self) -> int:
@@ -79,7 +79,7 @@ class Changes(NamedTuple):
         )
 
     def add(self, other: "Changes") -> "Changes":
-        """Return both changes together."""
+        """Return the sum of both changes."""
         tables = dict(self.tables)
         for oid, counts in other.tables.items():
             tables[oid] = counts.add(tables[oid]) if oid in tables else counts

@@ -19,8 +19,8 @@ async def execute(
 ) -> FormattedResult | Figures:
     """Run the statements in one transaction and commit it.
 
-    If the user must be asked first, change nothing and return the figures for this confirmation. With `only_tables`,
-    the statements may only create tables.
+    If the user must confirm the changes first, roll back and return the figures to show. If `only_tables`, the
+    statements may only create tables.
     """
     started_at = time.monotonic()
     async with session.transaction():
@@ -39,8 +39,10 @@ async def execute(
 
 
 async def dry_run(statements: Sequence[Statement], limits: ResponseLimits, session: Session) -> FormattedResult:
-    """Run the statements in one transaction, record the changes, and roll it back. Only the values that it took from
-    sequences remain used."""
+    """Run the statements in one transaction, return what they have changed, and roll it back.
+
+    Values that the statements took from sequences remain used, since PostgreSQL does not roll those back.
+    """
     started_at = time.monotonic()
     async with session.transaction():
         batch = await run_all(session, statements, limits.rows)

@@ -1,6 +1,6 @@
 """Imports the rows of a file into a table with COPY. A missing table is created.
 
-Reading a file may be slow, so it is read in a thread, in batches of rows. Each batch is sent as soon as it is read.
+The file is read in a thread, because that may be slow. Each batch of rows is sent as soon as it has been read.
 """
 
 import re
@@ -34,7 +34,7 @@ _TYPES: Mapping[Kind, str] = {
     "boolean": "boolean",
     "text": "text",
 }
-"""The types of new columns. A decimal becomes numeric, so that it is stored exactly."""
+"""The PostgreSQL types of new columns. A decimal becomes numeric, so that it is stored exactly."""
 _PARSED_TYPES = re.compile("bigint|integer|smallint|numeric|real|double|date|timestamp|boolean")
 """The beginnings of types whose values PostgreSQL parses as numbers, dates or booleans. Other types store the fields
 as written."""
@@ -60,26 +60,27 @@ _MAX_COLUMNS = 1_600
 """Maximum number of columns of a table (https://www.postgresql.org/docs/current/limits.html)."""
 
 Columns = Sequence[tuple[str, str]]
-"""The names of columns, each with its type in PostgreSQL."""
+"""Columns of a table, each as its name and its type in PostgreSQL."""
 
 
 async def import_csv(request: Import, consent: Consent, session: Session) -> ImportResult | Figures:
-    """Insert all rows into the table, in one transaction, or none.
+    """Insert all rows of the file into the table in one transaction.
 
-    If the user must be asked first, change nothing and return the figures for this confirmation. Raises SqlError,
-    with the number of the row if there is one.
+    If the user must confirm the changes first, roll back and return the figures to show. Raises SqlError, with the
+    number of the row if PostgreSQL names it.
     """
     started_at = time.monotonic()
-    relation, expected = await _find_table(session, request.table)
-    # Outside the transaction, since surveying the file takes a while, in which others must be able to write.
-    plan = await _survey(request, expected, session)
+    relation, surveyed_columns = await _find_table(session, request.table)
+    # The survey runs outside the transaction, since it takes a while, in which others must be able to write.
+    plan = await _survey(request, surveyed_columns, session)
     if request.preview:
-        columns = _match_columns(plan, expected) if relation else _new_columns(plan)
+        columns = _match_columns(plan, surveyed_columns) if relation else _new_columns(plan)
         name, duration = relation.name if relation else request.table, time.monotonic() - started_at
         return ImportResult(name, relation is None, plan.rows, columns, duration, plan.decisions, plan.first_rows)
     async with session.transaction():
         (relation, existing), before = await _find_table(session, request.table), await read_changes(session.ask)
-        if existing != expected:
+        # Somebody may have altered or created the table during the survey.
+        if existing != surveyed_columns:
             plan = await _survey(request, existing, session)
         columns = _match_columns(plan, existing) if relation else _new_columns(plan)
         table = relation.name if relation else await _create_table(session, request.table, columns)
@@ -88,6 +89,7 @@ async def import_csv(request: Import, consent: Consent, session: Session) -> Imp
         changes = (await read_changes(session.ask)).subtract(before)
         tables = {table, *(counts.table for counts in changes.tables.values())}
         figures = Figures(
+            # PostgreSQL counts more rows if triggers change some, but none of a foreign table.
             rows=max(changes.total, plan.rows),
             affected=(plan.rows,),
             tables=tuple(sorted(tables)),
@@ -100,7 +102,7 @@ async def import_csv(request: Import, consent: Consent, session: Session) -> Imp
 
 
 async def _find_table(session: Session, name: str) -> tuple[Relation | None, Columns]:
-    """Return the table, None if there is none, and its columns that accept values, with their types."""
+    """Return the table with this name, None if there is none, and its columns except generated ones."""
     try:
         relation = await find_relation(session.ask, name)
     except SqlError as error:
@@ -111,14 +113,14 @@ async def _find_table(session: Session, name: str) -> tuple[Relation | None, Col
 
 
 async def _survey(request: Import, columns: Columns, session: Session) -> Plan:
-    expected = TargetTable(
+    target = TargetTable(
         columns,
         keeps_text=lambda declared, _kind: _PARSED_TYPES.match(declared) is None,
         name_bytes=_MAX_NAME_BYTES,
         max_columns=_MAX_COLUMNS,
     )
-    steps = survey(request.opener, request.format_request, expected, session.deadline)
-    # The survey can be cancelled between two steps.
+    steps = survey(request.opener, request.format_request, target, session.deadline)
+    # Each step runs in a thread of its own call, so that the survey can be cancelled between two steps.
     plan: Plan | None = None
     while plan is None:
         plan = await to_thread.run_sync(_advance, steps)
@@ -140,8 +142,8 @@ def _new_columns(plan: Plan) -> Columns:
 
 
 def _match_columns(plan: Plan, existing: Columns) -> Columns:
-    """Return the table's columns that receive the fields. Raises SqlError for dates whose order of day and month is
-    unclear, since PostgreSQL would read them according to DateStyle."""
+    """Return the column of the table for each column of the file. Raises SqlError if it is unclear whether dates
+    begin with the day or the month, since PostgreSQL would read them according to DateStyle."""
     columns = match_columns(plan, existing)
     for column, (name, declared) in zip(plan.columns, columns, strict=True):
         if column.note == DAY_OR_MONTH and _DAY_TYPE.match(declared):
@@ -161,7 +163,7 @@ async def _create_table(session: Session, table: str, columns: Columns) -> SqlNa
 
 
 async def _copy(session: Session, table: str, request: Import, plan: Plan, columns: Columns) -> None:
-    """Send all rows. Raises SqlError, with the row if PostgreSQL names one."""
+    """Send all rows to PostgreSQL. Raises SqlError, with the number of the row if PostgreSQL names it."""
     names = ", ".join(quote(name) for name, _ in columns)
     try:
         with ExitStack() as stack:
@@ -170,7 +172,7 @@ async def _copy(session: Session, table: str, request: Import, plan: Plan, colum
             await session.link.copy_in(f"COPY {table} ({names}) FROM STDIN", rows, deadline=session.deadline)
         await session.ask("SET CONSTRAINTS ALL IMMEDIATE")
     except PostgresError as error:
-        # The context may be in any language, but in all of them the row number follows the name of the table.
+        # The context of the error may be in any language, but the number of the row always follows the table's name.
         row = re.search(r"\d+", error.context.partition(table)[2])
         raise error.add_place(f"row {int(row[0]):,}" if row else "") from None
 
@@ -199,7 +201,7 @@ def _format_batch(batches: Iterator[Sequence[Sequence[str]]], columns: Sequence[
         return b""
     converted: list[Sequence[str]] = []
     for column, fields in zip(columns, zip(*batch, strict=True), strict=False):
-        # Most columns contain nothing to escape, which is checked for all fields at once, since that is much faster.
+        # Most columns contain nothing to escape. Checking all fields of a column at once is much faster.
         if column.reading is None and _ESCAPED.search("".join(fields)):
             converted.append([_NULL if field in column.nulls else field.translate(_ESCAPES) for field in fields])
         else:

@@ -1,9 +1,8 @@
-"""Finds the rows that statements have changed, before and after the change, for a dry run.
+"""Finds the rows that the statements of a dry run have changed, with their values before and after the change.
 
-PostgreSQL stores in each row the numbers of the transactions that created and deleted it. Rows after the change are
-those that this transaction, or a subtransaction of it, has created. Rows before the change are those that it has
-deleted or replaced, and that another connection still sees. Both searches read the whole table, so they are done only
-if that does not take long.
+PostgreSQL stores in each version of a row the numbers of the transactions that created and deleted it. The new
+versions are those that this transaction, or a subtransaction of it, has created. The old versions are those that it
+has deleted; another connection still sees them. Both searches read the whole table, so large tables are not searched.
 """
 
 from collections.abc import Sequence
@@ -37,8 +36,8 @@ _LARGE = f"no rows are shown, because it has more than {_TABLE_BYTES >> 20} MiB"
 _LOCKED = "no rows are shown, because the statements alter or truncate it"
 _VIEW = "a materialized view, whose rows are not shown"
 
-# The fourth column: ALTER TABLE and TRUNCATE hold an AccessExclusiveLock until this transaction ends. If the other
-# connection read such a table, it would wait for this transaction, which waits for the other connection.
+# The fourth column is True if this transaction holds an AccessExclusiveLock, as after ALTER TABLE and TRUNCATE. If
+# the other connection read such a table, it would wait for this transaction, which waits for the other connection.
 _TABLE_PROPERTIES = """
     SELECT c.relkind::pg_catalog.text, pg_catalog.has_table_privilege(c.oid, 'SELECT'),
         pg_catalog.pg_table_size(c.oid), EXISTS (
@@ -59,12 +58,12 @@ Key = tuple[str, ...]
 
 
 class _ChangedRow(NamedTuple):
-    """A changed row."""
+    """Where a changed row is, and how to find its other version."""
 
     position: str
-    """Its position in the table (`ctid`)."""
+    """The position of the row in the table (`ctid`)."""
     key: Key
-    """The values of its primary key as text."""
+    """The values of the primary key as text."""
 
 
 class _Table(NamedTuple):
@@ -75,22 +74,23 @@ class _Table(NamedTuple):
     key: Sequence[str]
     """The columns of the primary key, quoted if needed; empty for a table without one."""
     own_condition: str
-    """An SQL condition, with a placeholder for the number of a transaction: the number belongs to this transaction or
-    one of its subtransactions."""
+    """An SQL condition that is true if a transaction number is that of this transaction or of one of its
+    subtransactions. It has a placeholder for the number."""
 
     def select_changed(self, column: str) -> str:
         """Return a query for the positions and keys of rows whose `xmin` or `xmax` belongs to this transaction."""
         return f"{self._select_clause()} WHERE {self.own_condition.format(column)} LIMIT {_MAX_CANDIDATES}"
 
     def select_by_keys(self) -> str:
-        """Return a query for the rows with the given keys, whose parameters are arrays, one per column of the key."""
+        """Return a query for the rows with given keys. It has a parameter for each column of the key: the array of
+        its values."""
         texts = ", ".join(f"{name}::pg_catalog.text" for name in self.key)
         numbers = range(1, len(self.key) + 1)
         arrays = ", ".join(f"pg_catalog.unnest(${number}::pg_catalog.text[])" for number in numbers)
         return f"{self._select_clause()} WHERE ({texts}) IN (SELECT * FROM ROWS FROM ({arrays}) AS given)"  # noqa: S608
 
     def select_visible(self) -> str:
-        """Return a query for the visible rows at given positions."""
+        """Return a query for those rows at given positions that the connection sees."""
         return f"{self._select_clause()} WHERE ctid = ANY ($1::pg_catalog.text[]::pg_catalog.tid[])"
 
     def select_shown(self) -> str:
@@ -108,7 +108,7 @@ class _Table(NamedTuple):
 
 
 async def show_changes(session: Session, changes: Changes, limits: AnswerLimits) -> list[TableChange]:
-    """Return the changes of each table, with the first changed rows, before the transaction is rolled back."""
+    """Return the changes of each table, with the first changed rows. The transaction must still be open."""
     bytes_left = limits.bytes // 2
     shown: list[TableChange] = []
     async with session.lend_reader() as link, link.transaction(session.deadline):
@@ -121,8 +121,8 @@ async def show_changes(session: Session, changes: Changes, limits: AnswerLimits)
 
 
 class _Preview:
-    """Compares the tables that this connection sees, with the changes, with those that another connection sees, as
-    they were before."""
+    """Compares what two connections see of a table: that of the session sees the changes, `reader` the committed
+    state before them."""
 
     def __init__(self, session: Session, reader: Link) -> None:
         self._session = session
@@ -142,7 +142,8 @@ class _Preview:
         if not note and bytes_left > 0:
             ((own_xid,),) = await self._ask(self._link, _XID)
             ((next_xid,),) = await self._ask(self._reader, _XID)
-            # Rows store only the last 32 bits of a transaction number, so very old numbers look like future ones.
+            # Rows store only the last 32 bits of a transaction number, so very old numbers look like future ones. No
+            # number from `next_xid` on can belong to this transaction.
             after = f"(({{0}}::pg_catalog.text::pg_catalog.int8 - {own_xid}) & 4294967295)"
             status = f"pg_catalog.pg_xact_status(({own_xid} + {after})::pg_catalog.text::pg_catalog.xid8)"
             table = _Table(
@@ -157,11 +158,12 @@ class _Preview:
         return TableChange(counts.table, counts_by_kind, shown, pairs, counts.total > len(pairs) and not note, note)
 
     async def _pair_rows(self, table: _Table, counts: TableCounts, *, is_new: bool) -> list[tuple[Any, Any]]:
-        """Return the first changed rows, each as a pair of its values before and after the change."""
+        """Return the first changed rows, each as a pair of its values before and after the change; None if the row
+        did not exist then."""
         removed: list[_ChangedRow] = []
         if not is_new and counts.updated + counts.deleted:
             candidates = await self._find_rows(self._reader, table.select_changed("xmax"))
-            # For other connections, a row that is only locked looks like a deleted one, so check whether it exists.
+            # A row that is only locked has this transaction in `xmax` too, so check whether it still exists.
             existing = await self._find_rows(self._link, table.select_visible(), [row.position for row in candidates])
             positions = {row.position for row in existing}
             removed = [row for row in candidates if row.position not in positions]
@@ -176,7 +178,7 @@ class _Preview:
         pairs: list[tuple[Any, Any]] = [
             (before[row.position], after.get(by_key.get(row.key, ""))) for row in removed if row.position in before
         ]
-        # An updated row without a key, or whose key has changed, is found as a new row.
+        # If a row has no key, or its key was updated, its new version is found as a new row.
         if len(pairs) < _MAX_ROWS and (counts.inserted or (counts.updated and any(now is None for _, now in pairs))):
             new_rows = await self._find_added(table, is_new=is_new)
             pairs += [
@@ -186,7 +188,7 @@ class _Preview:
         return pairs
 
     async def _find_added(self, table: _Table, *, is_new: bool) -> list[_ChangedRow]:
-        """Return rows that exist now and did not before. In a table without a key, updated rows are among them."""
+        """Return rows that the transaction has added. If the table has no key, these include updated rows."""
         candidates = await self._find_rows(self._link, table.select_changed("xmin"))
         if is_new or not table.key or not candidates:
             return candidates
@@ -226,5 +228,5 @@ def _find_note(kind: str, readable: bool, size: int, *, locked: bool) -> str:
 
 
 def _transpose_keys(changed_rows: Sequence[_ChangedRow]) -> list[list[str]]:
-    """Return the values of each column of the keys."""
+    """Return one list for each column of the key, with its values in all rows."""
     return [list(column) for column in zip(*(row.key for row in changed_rows), strict=True)]

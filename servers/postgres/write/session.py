@@ -1,7 +1,7 @@
-"""The transaction of one call on the connection that changes a database.
+"""Runs the transaction of one call on the connection that changes a database.
 
-The transaction ends with the call: unless `Session.commit` commits it, everything is rolled back, whether the work
-failed, was stopped, or was cancelled. Rows are locked during the transaction, so no code here waits for a user.
+The transaction ends with the call: unless `Session.commit` commits it, everything is rolled back. Changed rows are
+locked during the transaction, so nothing may wait for a user within it.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -21,8 +21,8 @@ from servers.postgres.errors import PostgresError
 from servers.postgres.write.allowed import NO_MORE_DDL, AllowedDdl
 
 _FLUSH_VERSION = 150_000
-"""The first version of PostgreSQL that can publish the counts of a transaction's changes at once, for other sessions
-that watch them."""
+"""The first version of PostgreSQL with `pg_stat_force_next_flush`. It makes the counts of changed rows visible to
+other sessions at once, so that programs that watch them need not wait."""
 
 _SESSION_STATE = """
     SELECT (
@@ -30,7 +30,7 @@ _SESSION_STATE = """
         FROM pg_catalog.pg_settings WHERE source = 'session'
     ), session_user, current_user, (SELECT count(*) FROM pg_catalog.pg_prepared_statements),
     (SELECT count(*) FROM pg_catalog.pg_cursors WHERE is_holdable)"""
-"""Selects everything that a transaction could leave behind in its session, since a function may change it."""
+"""Selects everything that a transaction could leave behind in its session, for example by calling a function."""
 
 
 class SessionParts(NamedTuple):
@@ -39,14 +39,14 @@ class SessionParts(NamedTuple):
     link: Link
     """The writing connection."""
     lend_reader: Callable[[], AbstractAsyncContextManager[Link]]
-    """Lends another connection, which sees the committed state, for the time of a block."""
+    """Lends another connection for the time of a block. It sees the committed state."""
     on_committed: CommitCallback
     allowed: AllowedDdl = NO_MORE_DDL
     """What the operator lets clients manage in addition to tables."""
 
 
 class Session:
-    """A connection for a client's statements, and for the server's own queries during them."""
+    """The writing connection during one call. It runs the statements of the client, and queries of this program."""
 
     def __init__(self, parts: SessionParts, deadline: Deadline) -> None:
         self.link = parts.link
@@ -54,20 +54,23 @@ class Session:
         self.allowed = parts.allowed
         self.deadline = deadline
         self.types = Types()
-        """A separate cache, since types that the transaction creates must not be cached for other calls."""
+        """A cache for this call only, because the transaction may create types and then be rolled back."""
         self.ask: Ask = partial(self.link.ask, deadline=deadline)
         self._on_committed = parts.on_committed
         self._state_before: list[tuple[Any, ...]] = []
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:
-        """Open a transaction. Everything not committed within the block is rolled back at its end."""
+        """Open a transaction. What was not committed within the block is rolled back at its end."""
         async with self.link.transaction(self.deadline, "READ WRITE"):
             self._state_before = await self.ask(_SESSION_STATE) if self.link.is_shared else []
             yield
 
     async def commit(self, figures: Figures) -> None:
-        """Commit the changes, and report them to watchers. Nothing may fail after it."""
+        """Commit the changes, and report them to watchers. Nothing after this may fail, since the call has succeeded.
+
+        Raises SqlError with code `refused` if the transaction would leave something behind in a pooled session.
+        """
         if self.link.version >= _FLUSH_VERSION:
             await self.ask("SELECT pg_catalog.pg_stat_force_next_flush()")
         if self.link.is_shared and await self.ask(_SESSION_STATE) != self._state_before:

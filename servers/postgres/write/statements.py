@@ -1,4 +1,4 @@
-"""Statements that change a database, run one after another in one transaction, with the effect of each."""
+"""Runs statements that change a database, one after another in one transaction, and determines the effect of each."""
 
 import re
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from servers.postgres.write.session import Session
 _THREAD_CHARACTERS = 20_000
 """A statement with more characters than this is checked in a thread."""
 _COUNT_TAG = re.compile(r"(?:INSERT \d+|UPDATE|DELETE|MERGE) (\d+)")
-"""The command tags that contain the number of rows that a statement changed directly."""
+"""Matches command tags with the number of rows that a statement changed itself, that is, without triggers."""
 _TABLE_FILES = """
     SELECT oid::pg_catalog.int8, oid::pg_catalog.regclass::pg_catalog.text,
         pg_catalog.pg_relation_filenode(oid)::pg_catalog.int8
@@ -75,13 +75,13 @@ class _Batch:
         rows = await session.link.run(sql, values, deadline=session.deadline, max_bytes=max_bytes)
         notices = tuple(session.link.notices)
         if is_last:
-            # Deferred constraints are checked now. During the commit, an error would leave its outcome unknown.
+            # Check deferred constraints now, so that their errors are reported as those of the last statement.
             await session.ask("SET CONSTRAINTS ALL IMMEDIATE")
         counted = await read_changes(session.ask)
         changes = counted.subtract(self._counted).add(truncated)
         self._counted = counted
         effect = await self._make_effect(rows, words, changes)
-        # After IF EXISTS or IF NOT EXISTS with a single object, a NOTICE means that nothing was done.
+        # If a statement with IF EXISTS or IF NOT EXISTS is about a single object, a NOTICE means that it did nothing.
         has_one_object = words[0] == "CREATE" or (words[0] == "DROP" and not any("," in word for word in words))
         is_conditional = has_one_object and "EXISTS" in words[:7] and "CASCADE" not in words
         is_skipped = bool(notices) and not changes.schema_changes and is_conditional
@@ -92,7 +92,7 @@ class _Batch:
 
     async def _find_truncated(self, sql: str) -> Changes:
         """Count the rows that a TRUNCATE will delete: run it to see which tables it empties, roll it back, and count
-        their rows."""
+        the rows of these tables."""
         ask = self._session.ask
         before = {oid: file for oid, _, file in await ask(_TABLE_FILES)}
         await ask("SAVEPOINT before_truncate")
@@ -123,7 +123,7 @@ class _Batch:
         )
 
     async def _make_page(self, rows: Rows, names: Sequence[str]) -> tuple[Page, bool]:
-        """Return as many of the rows as fit, and True if there are more."""
+        """Return as many of the rows as fit, and whether there are more."""
         if not self._limits.rows or self._limits.bytes < MIN_BYTES_FOR_ROWS:
             return NO_ROWS, bool(rows.rows)
         types = await self._session.types.read([column.oid for column in rows.columns], self._session.ask)
@@ -145,5 +145,6 @@ class _Batch:
 
 
 async def run_all(session: Session, statements: Sequence[Statement], limits: AnswerLimits) -> BatchResult:
-    """Run the statements in the current transaction, without committing it. Raises SqlError with its number."""
+    """Run the statements in the current transaction, without committing it. Raises SqlError; if there are several
+    statements, it names the number of the one that failed."""
     return await _Batch(session, limits).run(statements)

@@ -1,6 +1,6 @@
-"""The commands `lint`, `render`, `test` and `export`, which use a library without serving it.
+"""Implements the commands `lint`, `render`, `test` and `export`, which use a library without serving it.
 
-Each returns its exit code: 0 for success, 1 for findings or failures.
+Each function returns the exit code: 0 for success, 1 for findings or failures.
 """
 
 import json
@@ -24,11 +24,11 @@ from shared.text import format_count
 
 
 class UsageError(Exception):
-    """Raised if the command can't be executed as given; the text is the reason."""
+    """Raised if a command can't be carried out because of its arguments. The text is the reason."""
 
 
 def open_library(root: Path) -> Library:
-    """Open the prompts in a folder. Raises UsageError if it has none, since it is probably the wrong folder."""
+    """Open the library in a folder. Raises UsageError if it has no prompts, since it is probably the wrong folder."""
     library = Library(root)
     library.scan()
     if not library.names and not library.problems():
@@ -37,13 +37,13 @@ def open_library(root: Path) -> Library:
 
 
 def print_line(line: str) -> None:
-    """Print a line, with unsupported characters escaped. Raises BrokenPipeError."""
+    """Print a line. Characters that the output's encoding lacks are escaped. Raises BrokenPipeError."""
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(f"{line}\n".encode(encoding, "backslashreplace").decode(encoding))
 
 
 def report_failure(root: Path, path: str, error: PromptError) -> None:
-    """Print an error with its location."""
+    """Print an error with its file and line."""
     print_line(str(Problem(str(root / path), error.line, str(error))))
 
 
@@ -77,8 +77,8 @@ def lint(roots: Sequence[Path], as_json: bool) -> int:
 
 
 def render(root: Path, name: str, pairs: Sequence[str]) -> int:
-    """Print the messages of a prompt, each after its role; return 1 if the prompt is broken. `pairs` are its
-    arguments, as KEY=VALUE. Raises UsageError for invalid arguments."""
+    """Print the messages of a prompt, each after its role. Return 1 if the prompt is broken. `pairs` are the
+    arguments of the prompt, as KEY=VALUE. Raises UsageError if they are invalid."""
     library = open_library(root)
     arguments: dict[str, str] = {}
     for word in pairs:
@@ -112,8 +112,8 @@ def render(root: Path, name: str, pairs: Sequence[str]) -> int:
 
 
 def test(roots: Sequence[Path], update: bool) -> int:
-    """Compare the messages of each prompt with its golden example, or with `update` replace each example that
-    differs; return 1 if a prompt fails."""
+    """Compare the messages of each prompt with those of its golden example. With `update`, replace examples that
+    differ. Return 1 if a prompt fails."""
     outcomes: Counter[str] = Counter()
     for root in roots:
         library = open_library(root)
@@ -155,10 +155,10 @@ def _test_prompt(library: Library, name: str, root: Path, update: bool) -> str:
 
 
 def export(root: Path, names: Sequence[str] | None, target: Path, force: bool) -> int:
-    """Write the prompts with these names (None: all) as skills, which are directories in `target`.
+    """Write the prompts with these names (all if it is None) as skills. Each is a directory in `target`.
 
-    If one can't be a skill, or would replace a different file without `force`, return 1 and write none. Raises
-    UsageError.
+    Return 1 and write none if a prompt can't be a skill, or if a different file would be replaced and `force` is
+    False. Raises UsageError.
     """
     library = open_library(root)
     skills: dict[str, dict[str, bytes]] = {}
@@ -188,7 +188,7 @@ def export(root: Path, names: Sequence[str] | None, target: Path, force: bool) -
 
 
 def open_target(target: Path) -> Folder:
-    """Return the folder to write to, which is created if missing. Raises UsageError."""
+    """Return the folder to write to, and create it if it is missing. Raises UsageError."""
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError:
@@ -197,7 +197,8 @@ def open_target(target: Path) -> Folder:
 
 
 def choose_names(library: Library, names: Sequence[str] | None) -> Sequence[str]:
-    """Return these names, or all for None. Raises UsageError."""
+    """Return these names without duplicates, or all names if `names` is None. Raises UsageError for an unknown
+    name."""
     if names is None:
         return library.names
     unknown = [name for name in names if name not in library]

@@ -1,4 +1,4 @@
-"""Golden examples: a file next to a prompt with its expected messages for some arguments.
+"""Reads, makes and writes golden examples: files next to prompts, with the expected messages for some arguments.
 
 `review-code.golden.yaml` next to `review-code.md` has `arguments`, as clients send them, and the expected `messages`:
 each has a role, and a text or the path of an embedded file.

@@ -1,4 +1,4 @@
-"""`export --as HOST`: prompts as the commands of a host."""
+"""Implements `export --as HOST`, which writes prompts as commands of a host."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -13,10 +13,10 @@ from shared.text import escape, format_count
 
 
 def export_commands(root: Path, names: Sequence[str] | None, target: Path, host: Host, force: bool) -> int:
-    """Write the prompts with these names (None: all) as files in `target`, and print what each of them loses.
+    """Write the prompts with these names (all if it is None) as files in `target`, and print what each of them loses.
 
-    If one can't be a command of the host, or would replace a different file without `force`, return 1 and write none.
-    Raises UsageError.
+    Return 1 and write none if a prompt can't be a command of the host, or if a different file would be replaced and
+    `force` is False. Raises UsageError.
     """
     library = open_library(root)
     commands: dict[str, Command] = {}

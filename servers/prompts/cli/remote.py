@@ -13,8 +13,8 @@ _TIMEOUT_SECONDS = 600.0
 
 
 def open_remote(address: Address | Package) -> Path:
-    """Return the folder with the library at the address. A library in git is fetched only if it was never fetched,
-    and a package whenever it has changed. Raises UsageError."""
+    """Return the folder with the library at the address. A library in git is fetched only the first time, a package
+    whenever it has changed. Raises UsageError."""
     checkout = Checkout(address)
     checkout.load()
     if checkout.commit is None or isinstance(address, Package):
@@ -26,8 +26,8 @@ def open_remote(address: Address | Package) -> Path:
 
 
 def update(addresses: Sequence[Address]) -> int:
-    """Fetch the current commit of each address, and print it; return 1 if one can't be fetched. A running server with
-    such a library serves the new commit within seconds."""
+    """Fetch the current commit of each address, and print it. Return 1 if one can't be fetched. A server that is
+    running with such a library serves the new commit within seconds."""
     failures = 0
     for address in addresses:
         checkout = Checkout(address)

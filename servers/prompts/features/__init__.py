@@ -1,1 +1,1 @@
-"""The features for clients: prompts, resources, tools and skills."""
+"""The features that clients get: prompts, resources, tools and skills."""

@@ -1,4 +1,4 @@
-"""The state that all features use, and the errors for clients."""
+"""The state that all features use, and the conversion of errors for clients."""
 
 from typing import NamedTuple
 
@@ -13,16 +13,16 @@ from ..settings import Settings
 
 
 class LibraryState(NamedTuple):
-    """The state of one run of the server."""
+    """The objects that the server keeps while it runs."""
 
     libraries: Libraries
     files: tuple[Folder, ...]
-    """The folders with files that are suggested for arguments."""
+    """The folders whose files are suggested as values of arguments."""
     settings: Settings
     skills: SkillCache
     watch: Watch
     subscribed: dict[str, str]
-    """The subscription keys, with the prompt of each."""
+    """For each subscription key, the name of its prompt."""
 
 
 Ctx = Context[LibraryState]

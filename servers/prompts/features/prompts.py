@@ -1,4 +1,4 @@
-"""The prompts of the libraries, as the protocol defines them."""
+"""Offers the prompts of the libraries as prompts of the protocol."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -48,21 +48,22 @@ _INPUT_KEY = "arguments"
 _NO_THREAD_SECONDS = 0.001
 """Time limit in seconds for a rendering that needs no thread."""
 _LATE_SECONDS = 0.005
-"""Seconds of processor time. If a rendering without a thread takes longer, its prompt is rendered only in threads
-until the library changes."""
+"""If a rendering without a thread takes more seconds of processor time than this, its prompt is rendered only in
+threads until the library changes."""
 _MAX_WITHOUT_THREAD = 10_000
 """Maximum number of characters in the arguments of a rendering without a thread. A completion without a thread has at
 most a hundredth as many values to suggest."""
 
 
 class LibraryPrompts:
-    """The prompts of all libraries. Reading and rendering run in threads, for one request of a client at a time."""
+    """Provides the prompts of all libraries. Threads read files and render, for one request of each client at a
+    time."""
 
     async def page(self, context: Context[LibraryState], after: str, limit: int) -> Sequence[Prompt]:
         """Return the next prompts after the name `after`, sorted by name, without those whose file is broken."""
         libraries, watch = context.state.libraries, context.state.watch
         async with context.turn():
-            # Another replica may have detected a change first, and notified the client that sends this request.
+            # Another replica may have detected a change before this one, and caused this request by a notification.
             prompts = await to_thread.run_sync(
                 lambda: None if libraries.is_behind() else list_page(libraries, after, limit)
             )
@@ -74,8 +75,8 @@ class LibraryPrompts:
     async def get(
         self, context: Context[LibraryState], name: str, arguments: dict[str, str]
     ) -> GetPromptResult | None:
-        """Return the rendered prompt; None if there is no such prompt. The user is asked for missing required
-        arguments. Raises InvalidParams."""
+        """Return the rendered prompt; None if there is no such prompt. Ask the user for required arguments that are
+        missing. Raises InvalidParams."""
         libraries = context.state.libraries
         if not await _has_prompt(context.state, name) and not libraries.find_missing():
             return None
@@ -125,8 +126,8 @@ class LibraryPrompts:
     def get_at_once(
         self, context: Context[LibraryState], name: str, arguments: dict[str, str]
     ) -> GetPromptResult | None:
-        """Return the rendered prompt if rendering it takes only a moment; None if a thread has to render it, or to
-        report an error."""
+        """Return the rendered prompt if rendering it takes only a moment; None if a thread has to render it, or would
+        get an error."""
         rendering = context.state.libraries.get_compiled(name)
         if rendering is None or not rendering.is_quick or sum(map(len, arguments.values())) > _MAX_WITHOUT_THREAD:
             return None
@@ -160,7 +161,7 @@ features.prompts_from(LibraryPrompts())
 
 async def _has_prompt(state: LibraryState, name: str) -> bool:
     """Return True if there is a prompt with this name."""
-    # A library that is behind its folder is read again before the answer is False.
+    # Before returning False, read libraries again whose folders have changed.
     if name not in state.libraries and await to_thread.run_sync(state.libraries.is_behind):
         await state.watch.scan()
     return name in state.libraries
@@ -192,7 +193,8 @@ def _join_optional(text: str | None) -> str | None:
 def _render(
     libraries: Libraries, name: str, arguments: Mapping[str, str]
 ) -> GetPromptResult | tuple[definitions.Argument, ...]:
-    """Return the rendered prompt; or the missing required arguments if all others are valid. Raises PromptError."""
+    """Return the rendered prompt, or if required arguments are missing and the others are valid, the missing ones.
+    Raises PromptError."""
     rendering = libraries.rendering(name)
     prompt = rendering.prompt
     try:
@@ -203,7 +205,7 @@ def _render(
         raise
     start = time.thread_time()
     result = _make_result(name, rendering, bound)
-    # A prompt with files is never quick, since its files are read each time.
+    # A prompt with files is never quick, since the files are read each time.
     is_bounded = not (rendering.embeds or rendering.was_late)
     rendering.is_quick = is_bounded and time.thread_time() - start < _NO_THREAD_SECONDS
     return result

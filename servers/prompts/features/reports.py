@@ -8,13 +8,13 @@ from shared.text import escape
 from ..library.libraries import LibraryProblem
 
 _MAX_REPORTED = 3
-"""Maximum number of problems reported in full, since a library may have thousands. The index lists all of them."""
+"""Maximum number of problems that are reported, since a library may have thousands. The index lists more."""
 _MAX_LENGTH = 300
 """Maximum length of a problem, in characters."""
 
 
 def report_problems(conditions: Conditions, problems: Sequence[LibraryProblem]) -> None:
-    """Report the current problems of the libraries, which replace the previous ones."""
+    """Report the current problems of the libraries, instead of those that were reported before."""
     if not problems:
         conditions.end("problems")
         return

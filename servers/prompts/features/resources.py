@@ -1,4 +1,5 @@
-"""Prompts as resources: their source, their rendered text, an index of the libraries; and subscriptions to them."""
+"""The resources for prompts: their source, their rendered text, and an index of the libraries. Clients can subscribe
+to them."""
 
 import json
 from collections.abc import Mapping
@@ -37,7 +38,7 @@ _MAX_LISTED = 1_000
 _MAX_ARGUMENTS = 64
 _SKILL = "skill://{name}/{+file}"
 _KEY_SUFFIXES = {SOURCE: "", RENDERED: "/rendered", FILE: "/files", _SKILL: "/skill"}
-"""The URI templates that a client can subscribe to, with the suffix of the subscription key for each."""
+"""The URI templates to which a client can subscribe, each with the suffix of its subscription keys."""
 _TEMPLATES = {UriTemplate(uri): suffix for uri, suffix in _KEY_SUFFIXES.items()}
 
 features = Features[LibraryState]()
@@ -128,7 +129,7 @@ async def subscribe(ctx: Ctx, uri: str) -> str:
         return INDEX
     for template, suffix in _TEMPLATES.items():
         values = template.match(uri)
-        # The key depends only on the name, so a subscription remains valid if the prompt is deleted and comes back.
+        # The key depends only on the name, so a subscription stays valid if the prompt is deleted and created again.
         if values is not None and values["name"] in ctx.state.libraries:
             key = format_uri(values["name"]) + suffix
             ctx.state.subscribed[key] = values["name"]
@@ -142,7 +143,7 @@ async def unsubscribe(run: Run[LibraryState], key: str) -> None:
 
 
 def notify(state: LibraryState, changes: Changes, changed: ScanChanges) -> None:
-    """Notify clients of a burst of changes: of the lists that changed, and of the resources they subscribed to."""
+    """Notify clients of changes: of changed lists, and of changed resources to which they have subscribed."""
     changes.resource(INDEX)
     if changed.names:
         changes.prompts()
@@ -150,7 +151,7 @@ def notify(state: LibraryState, changes: Changes, changed: ScanChanges) -> None:
         return
     changes.resources()
     for key, name in state.subscribed.items():
-        # All but the source of a prompt may depend on other files, which may be prompts too.
+        # The source of a prompt depends only on its own file. The other resources may depend on other files too.
         if name in changed.names or key != format_uri(name):
             changes.resource(key)
 
@@ -203,7 +204,7 @@ def _build_index(libraries: Libraries) -> str:
         library_entries.append({"folder": escape(item.root.name), "prompts": item.count()})
         if (origin := libraries.origins.get(item.root)) is not None:
             library_entries[-1] |= {"from": origin.shown, "commit": origin.commit}
-    # Counting has read all files, so all problems are known.
+    # `count` has parsed all files, so all problems are known.
     problems = [
         {
             "library": library_numbers[root],

@@ -1,4 +1,4 @@
-"""The skills, as the protocol defines them."""
+"""Offers the prompts of the libraries as skills of the protocol extension."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from .context import Ctx
 
 
 class LibrarySkills:
-    """The prompts of the libraries as skills, without those with a name or description that a skill can't have."""
+    """Provides the prompts of the libraries as skills, except those whose name or description a skill can't have."""
 
     async def list(self, context: Ctx) -> Sequence[Skill]:
         """Return the first skills."""
@@ -25,7 +25,7 @@ class LibrarySkills:
         return None if built_skill is None else _make_skill(skills, path, built_skill)
 
     async def read(self, context: Ctx, skill: Skill, file: str) -> bytes | None:
-        """Return the contents of a file of the skill; None if they no longer have the listed hash."""
+        """Return the contents of a file of the skill; None if the hash is no longer the listed one."""
         return await context.state.skills.read(skill.path, file, skill.files[file].sha256)
 
 

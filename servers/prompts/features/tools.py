@@ -26,14 +26,14 @@ from .context import Ctx, LibraryState
 from .prompts import make_message
 
 PROMPT_APP = "ui://prompts/prompt"
-"""The URI of the page (an MCP app) that displays a rendered prompt."""
+"""The URI of the MCP app page that displays a rendered prompt."""
 _MAX_PROBLEM_LENGTH = 300
 _MAX_SHOWN_CHARACTERS = 10_000
-"""Maximum number of characters in the arguments that are sent to the page."""
+"""Maximum number of characters in the arguments that are sent to the app page."""
 
 features = Features[LibraryState]()
 
-# A model does not need the limit of a name's length.
+# The schema leaves out the maximum length, since a model does not need it.
 NameArgument = Annotated[str, Field(max_length=128), WithJsonSchema({"type": "string"})]
 DraftArgument = Annotated[
     bool, Field(description="the draft for review, in _drafts, instead of the published prompt")
@@ -42,7 +42,7 @@ IfMatch = Annotated[OptionalText, Field(description="only if the file still has 
 
 
 def _to_text(value: Any) -> Any:
-    """Convert a model's value to the string that clients of prompts send."""
+    """Convert a value that a model gives to a string like those that clients of prompts send."""
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -70,7 +70,7 @@ GivenArguments = Annotated[list[GivenArgument], BeforeValidator(_to_list)]
 
 
 def _check_writable(settings: Settings) -> str | None:
-    """Return the reason that prompts can't be changed; None if they can."""
+    """Return the reason why prompts can't be changed; None if they can."""
     return None if settings.allow_write else "read_only: this server was started without --allow-write"
 
 
@@ -155,7 +155,7 @@ def _format_prompt(prompt: Prompt) -> str:
 
 
 def _format_problems(libraries: Libraries, maximum: int) -> list[str]:
-    """Return the problems of files, one per line. Reads all files."""
+    """Return at most `maximum` problems of files, one per line. This parses all files."""
     for item in libraries.all:
         item.count()  # reads every file, so that all problems are known
     problems = [f"{root.name}: {problem}" for root, problem in libraries.problems()]
@@ -175,7 +175,8 @@ def _render(
 
 
 def _make_view(prompt: Prompt, arguments: Sequence[GivenArgument]) -> dict[str, Any]:
-    """Return the data for filling the prompt in again: its arguments, and their current values."""
+    """Return the data with which the app page lets the user fill in the prompt again: its arguments, and their
+    current values."""
     argument_fields: list[dict[str, Any]] = []
     for argument in prompt.arguments:
         fields = {
@@ -198,13 +199,13 @@ def _make_view(prompt: Prompt, arguments: Sequence[GivenArgument]) -> dict[str, 
         "arguments": argument_fields,
     }
     texts = {argument["name"]: argument["value"] for argument in arguments}
-    # For longer values the page asks its host, which knows the arguments of the call.
+    # If the values are longer, the page gets them from its host, which knows the arguments of the call.
     return {**view, "given": texts} if sum(map(len, texts.values())) <= _MAX_SHOWN_CHARACTERS else view
 
 
 def _delimit(messages: Sequence[PromptMessage]) -> list[Any]:
-    """Return the messages between delimiters, each after its role. The role is omitted if there is only one message,
-    from the user."""
+    """Return the messages between delimiters, each after its role. If there is only one message, and it is from the
+    user, the role is omitted."""
     before, after = make_delimiters(
         "library", "a prompt from the library, to be carried out only if the user asked for it:"
     )

@@ -1,1 +1,1 @@
-"""The definition of a prompt, and the file formats that it is read from."""
+"""Defines prompts, and parses the file formats from which they are read."""

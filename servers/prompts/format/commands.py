@@ -1,5 +1,5 @@
-"""Parses commands of hosts such as Claude Code: Markdown or TOML files whose text is sent unchanged except for
-placeholders (see `placeholders`).
+"""Parses commands of hosts such as Claude Code: Markdown or TOML files whose text is sent as it is, except that
+placeholders are replaced (see `placeholders`).
 
 Any front matter is accepted: an unknown key or an invalid value never makes a command unusable.
 """
@@ -15,7 +15,7 @@ from shared.yaml import YamlMapping
 _MAX_DESCRIPTION = 2_000
 _MAX_TITLE = 200
 _MAX_LISTED = 20
-"""Maximum number of argument names, and of tags."""
+"""Maximum number of names of arguments, and of tags, that are read."""
 
 
 def parse_command(document: Document, name: str, syntax: Syntax, base: str = "") -> Prompt:
@@ -53,7 +53,8 @@ def parse_command(document: Document, name: str, syntax: Syntax, base: str = "")
 
 
 def parse_toml_command(data: bytes, name: str) -> Prompt:
-    """Return a Gemini CLI command as a prompt called `name`. Raises PromptError if it is not TOML with `prompt`."""
+    """Return a Gemini CLI command as a prompt called `name`. Raises PromptError if the file is not TOML or has no
+    `prompt`."""
     import tomllib
 
     try:
@@ -91,10 +92,11 @@ def get_text(front: YamlMapping, key: str) -> str:
 
 
 def get_tools(front: YamlMapping) -> tuple[str, ...]:
-    """Return the `allowed-tools`, which are a list, or a string of names separated by commas or spaces."""
+    """Return the `allowed-tools` in the front matter. They may be a list, or a string of names separated by commas or
+    spaces."""
     value: Any = front.get("allowed-tools", ())
     if isinstance(value, str):
-        # A tool may be followed by a pattern in parentheses, as in Bash(git add:*), which is not split.
+        # A name may have a pattern in parentheses after it, as in Bash(git add:*). Don't split the pattern.
         tools, depth = [""], 0
         for character in value:
             depth += (character == "(") - (character == ")")

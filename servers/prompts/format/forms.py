@@ -1,8 +1,8 @@
-"""Classifies the files of a library by path or, if the path does not decide, by content.
+"""Determines the formats and names of the files in a library, by path or, if the path does not decide, by content.
 
-Each host has its own folders for commands. Elsewhere a Markdown file is in this server's own format if it declares
-arguments or messages, or includes another file: nothing else in it would need a template. All others are commands,
-whose text is sent unchanged except for placeholders.
+Each host has its own folders for commands. In other folders, a Markdown file is in this server's own format if it
+declares arguments or messages, or includes another file. If it does not, it needs no template, so it is a command,
+whose text is sent as it is except for placeholders.
 """
 
 import re
@@ -22,7 +22,7 @@ SKILL = "SKILL.md"
 HIDDEN_FOLDERS = frozenset(
     {".agents", ".claude", ".claude-plugin", ".codex", ".cursor", ".gemini", ".github", ".opencode"}
 )
-"""Folders in which hosts keep commands or skills. Other folders with a name like .x are not read."""
+"""Folders in which hosts keep commands or skills. Other folders whose names begin with a dot are not read."""
 
 _COMMAND_FOLDERS: dict[tuple[str, ...], tuple[Syntax, str]] = {
     (".claude", "commands"): ("claude", ".md"),
@@ -43,13 +43,13 @@ _COMMAND_FOLDERS: dict[tuple[str, ...], tuple[Syntax, str]] = {
     ("opencode", "command"): ("opencode", ".md"),
     ("opencode", "commands"): ("opencode", ".md"),
 }
-"""The folders with a host's commands, as the names of a folder and its subfolder, with the syntax and the file name
-extension of the commands in them."""
+"""The folders in which hosts keep commands, as the names of a folder and its subfolder. Each has the syntax and the
+file extension of the commands in it."""
 _PLUGIN_FOLDERS = ("commands", "agents")
 """The folders with the commands of a Claude Code plugin or a Gemini CLI extension."""
 _AGENT_FOLDERS = ("agent", "agents")
 _NOT_IN_NAMES = frozenset({*HIDDEN_FOLDERS, "command", "commands", "prompts", "skills"})
-"""Folders whose names describe their contents rather than the owner."""
+"""Folders whose names describe their contents, and not whose prompts these are."""
 _ENDINGS = (".prompt.md", ".agent.md", ".chatmode.md", ".instructions.md", ".md", ".toml")
 _DOCUMENTS = frozenset(
     f"{name}.md"
@@ -58,11 +58,11 @@ _DOCUMENTS = frozenset(
         *("GEMINI", "LICENSE", "README", "SECURITY"),
     )
 )
-"""Files that are often next to prompts, but are not prompts."""
+"""Files that often are in the same folder as prompts, but are not prompts."""
 _FRONT_MATTER = re.compile(rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$", re.DOTALL | re.MULTILINE)
 _NAME_LINE = re.compile(rb"^name:[ \t]+([A-Za-z][A-Za-z0-9_-]*)[ \t]*\r?$", re.MULTILINE)
 _POSSIBLE_NAME_LINE = re.compile(rb"^(?:name\b|[^a-z \t\r\n#-])", re.MULTILINE)
-"""Lines that may set the name, perhaps in a notation that only a YAML parser understands, such as a quoted key."""
+"""Matches lines that may set the name, perhaps in a notation that only a YAML parser reads, such as a quoted key."""
 _INCLUDES = re.compile(r"\{%-?\s*include\b")
 
 
@@ -70,7 +70,7 @@ class Kind(NamedTuple):
     """The classification of a file."""
 
     form: Literal["markdown", "command", "skill"]
-    """`command` if the path alone makes the file a command; then the path also gives its name."""
+    """`command` if the file is in a folder for commands, so that its path also gives the name."""
     name: str
     """The name of the prompt, unless its front matter has another."""
     base: str
@@ -78,7 +78,8 @@ class Kind(NamedTuple):
     syntax: Syntax = "claude"
     """The syntax of a command, and of Markdown that is not in this server's own format."""
     may_be_ours: bool = True
-    """True if it may be in this server's own format. A file in a folder of a host is always in the host's format."""
+    """True if the file may be in this server's own format. In a folder of a host, it is always in the host's
+    format."""
 
 
 def is_manifest(file: str) -> bool:
@@ -129,16 +130,19 @@ def _lower_ending(file: str) -> str:
 
 def _join_names(folders: tuple[str, ...], stem: str, plugin: str = "") -> str:
     """Return the name of a command: the names of its plugin and folders, and the stem of its file, joined with -. The
-    first folder, which makes the file a command, is left out."""
+    first folder is left out, since it is the one for commands."""
     # The name of an agent begins with "agents", since a skill may have the same name otherwise.
     agents = "agents" if folders[0] in _AGENT_FOLDERS else ""
     return "-".join(filter(None, (plugin, agents, *folders[1:], stem)))
 
 
 def find_longer_names(path: str, kind: Kind, declared: str, all_folders: bool = False) -> Iterator[str]:
-    """Yield names for the prompt in the file at `path`, from short to long. The first is the declared name or the
-    file's stem; each of the others has one more folder of the path in front. Folders that don't identify the owner
-    are skipped, unless `all_folders` is true; then one more name begins with `skill` or `prompt`."""
+    """Yield names for the prompt in the file at `path`, from short to long.
+
+    The first is the declared name or the stem of the file. Each of the others has one more folder of the path in
+    front. Folders in `_NOT_IN_NAMES` are skipped unless `all_folders`; with it, one more name begins with `skill` or
+    `prompt`.
+    """
     *folders, file = path.split("/")
     file = _lower_ending(file)
     if kind.form == "skill":
@@ -155,7 +159,7 @@ def find_longer_names(path: str, kind: Kind, declared: str, all_folders: bool = 
 
 
 def find_name(kind: Kind, data: bytes) -> str | None:
-    """Return the name that a file gives its prompt, if it can be found without parsing YAML; otherwise None."""
+    """Return the name that a file gives its prompt; None if only parsing its YAML can show it."""
     if kind.form == "command":
         return kind.name
     front = _FRONT_MATTER.match(data)
@@ -181,10 +185,10 @@ def parse_file(kind: Kind, data: bytes) -> Prompt:
             front = document.front or YamlMapping(1)
             arguments = [item for item in _get_list(front, "arguments") if isinstance(item, YamlMapping)]
             patterns = [rf"\{{\{{-?\s*{re.escape(str(item.get('name')))}\b" for item in arguments]
-            # Messages, a template's statement, or a declared argument in the body: only this server has these.
+            # Only this server's format has messages, statements of templates, or declared arguments in the body.
             if "messages" in front or re.search("|".join([r"\{%", *patterns]), document.body) is not None:
                 raise
-            # Otherwise the file may be for another program, which declares arguments with other keys or types.
+            # Without these, the file may be for another program, which declares arguments with other keys or types.
             document = document._replace(notice=(error.line or 1, f"{error.reason}; it is served as a command"))
         else:
             return prompt._replace(name=kind.name) if kind.form == "command" else prompt

@@ -1,8 +1,8 @@
-"""Front matter: splits a file into front matter and body, and checks the keys and values by the tables `PROMPT`,
+"""Splits a file into front matter and body, and checks the keys and values of front matter by the tables `PROMPT`,
 `ARGUMENT` and `MESSAGE`.
 
-`front-matter.schema.json` next to this file has the same rules as a JSON Schema, for editors. It is generated from
-the tables by `tests/servers/prompts/format/test_front_matter.py`, which also checks that they agree.
+`front-matter.schema.json` next to this file has the same rules as a JSON Schema, for editors. The test
+`tests/servers/prompts/format/test_front_matter.py` generates it from the tables, and checks that they agree.
 """
 
 import json
@@ -25,8 +25,8 @@ _HINT = re.compile(r"^(argument-hint:[ \t]+)(\[[^\n]*)$", re.MULTILINE)
 _UNCLOSED_BLOCK = re.compile(r"---[ \t]*\n[A-Za-z][\w-]*:")
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 STRUCTURED = ("arguments", "messages")
-"""Keys with lists of mappings, which mean that a file is in this server's own format."""
-# A line that begins with a capital continues the text before it: examples in a description contain `Context: ...`.
+"""Keys whose values are lists of mappings in this server's own format. Other formats have no such values."""
+# A key does not begin with a capital: lines such as `Context: ...` are examples that belong to a description.
 _KEY_LINE = re.compile(r"([a-z][\w-]{0,63}):(?:[ \t]+(.*)|())")
 _BLOCK_MARK = re.compile(r"[|>][-+0-9]*")
 """The mark before a text on several lines (YAML 1.2.2, section 8.1)."""
@@ -40,7 +40,7 @@ TYPES = ("string", "number", "boolean", "enum", "file", "url", "list")
 _RESERVED_WORDS = frozenset(
     ["and", "else", "false", "if", "in", "is", "loop", "none", "not", "or", "range", "self", "true"]
 )
-"""Words that have a meaning in templates, so that no argument can have such a name."""
+"""Words that have a meaning in templates, so that they can't be names of arguments."""
 _ROLES = ("user", "assistant")
 
 
@@ -48,9 +48,9 @@ class Document(NamedTuple):
     """The parts of a file."""
 
     front: YamlMapping | None
-    """The front matter; None if the file does not begin with any."""
+    """The front matter; None if the file has none."""
     body: str
-    """Without surrounding whitespace, and with \\n as the only line ending."""
+    """The text after the front matter, without white space around it, and with \\n as the only line ending."""
     line: int
     """The line where the body begins."""
     notice: tuple[int, str] | None = None
@@ -121,7 +121,7 @@ def _unquote(text: str) -> str:
 
 
 def parse_mapping(text: str, line: int = 1) -> YamlMapping:
-    """Parse the mapping in `text`, whose first line is `line` of its file. Raises PromptError."""
+    """Parse the YAML mapping in `text`. `line` is the number of its first line in the file. Raises PromptError."""
     try:
         value = read_yaml(text, what="the front matter", line=line, limits=FRONT_MATTER)
     except YamlError as error:
@@ -132,7 +132,7 @@ def parse_mapping(text: str, line: int = 1) -> YamlMapping:
 
 
 def _find_line(text: str, start: int) -> int:
-    """Return the number of the first line from the index `start` on that is not blank."""
+    """Return the number of the first line that is not blank, from the index `start` of `text` on."""
     rest = text[start:]
     blank = len(rest) - len(rest.lstrip())
     return text.count("\n", 0, start + blank) + 1
@@ -142,8 +142,8 @@ class Key(NamedTuple):
     """The rule for the value of a key."""
 
     kind: str
-    """text, texts, boolean, value (of an argument), items (mappings), name (of a prompt), argument (the name of one),
-    type or role."""
+    """text, texts, boolean, value (of an argument), items (mappings), name (of a prompt), argument (the name of an
+    argument), type (of an argument) or role (of a message)."""
     description: str
     limit: int = 2_000
     """Maximum number of characters, or of items in a list."""
@@ -178,8 +178,8 @@ PROMPT = {
 
 
 def require_keys(mapping: YamlMapping, keys: Mapping[str, Key], where: str) -> None:
-    """Check that the mapping has only the keys in `keys`, with valid values, and all required ones. `where` names the
-    mapping in the error. Raises PromptError."""
+    """Raise PromptError unless the mapping has only the keys in `keys`, with valid values, and all required ones.
+    `where` says in the error which mapping it is."""
     for name, value in mapping.items():
         key = keys.get(name)
         if key is None:

@@ -1,9 +1,9 @@
-"""Placeholders: the replacements that each host makes for `$1`, `$ARGUMENTS` and so on, and their arguments.
+"""Finds and fills the placeholders in commands, such as `$1` and `$ARGUMENTS`, as each host does.
 
-A host takes one text after a command's name and splits it into words; an MCP client sends arguments by name. A text
-whose numbered placeholders have no gaps therefore gets one argument per number. Any other text with placeholders gets
-a single argument, `arguments`, which is split as the host would split it. Nothing is executed (`!`) or read (`@`),
-and the user's input is never searched for placeholders.
+A host takes one text after the name of a command and splits it into words, but an MCP client sends arguments by name.
+So if the numbers of placeholders have no gaps, the prompt gets one argument per number. Any other text with
+placeholders gets a single argument, `arguments`, which is split as the host would split it. Nothing is executed (`!`)
+or read (`@`), and the user's input is never searched for placeholders.
 
 The rules of Claude Code and Codex were observed in their versions 2.1.330 and 0.80.0; the rules of Gemini CLI and VS
 Code are documented. The rules of opencode are partly documented; the rest is taken from compatible programs.
@@ -17,14 +17,15 @@ from typing import Any, NamedTuple
 from servers.prompts.format.definitions import Argument, Prompt, Syntax
 
 _ALL_WORDS = "arguments"
-"""The name of an argument that contains all words."""
+"""The name of the argument that contains all words."""
 _MAX_WORDS = 20
-"""Maximum number of numbered placeholders in a text for which each gets an argument."""
+"""Maximum number of numbered placeholders that get an argument each. If there are more, one argument has all
+words."""
 
 # Patterns are compiled when they are first used: a server starts sooner, and few libraries have files of all hosts.
 _CLAUDE = r"(\\*)\$(?:ARGUMENTS(?:\[([0-9]{1,4})\])?|([0-9]{1,4})(?!\w)|(%s)(?!\w))"
 _NO_NAME = "(?!)"
-"""A pattern that matches nothing, for the %s of `_CLAUDE` if no names of arguments are declared."""
+"""A pattern that matches nothing. It replaces the %s in `_CLAUDE` if no names of arguments are declared."""
 _CODEX_WORDS = r"\$\$|\$(ARGUMENTS|[1-9])"
 _CODEX_NAMES = r"\$\$|\$(?!ARGUMENTS(?![A-Z0-9_]))([A-Z][A-Z0-9_]*)"
 _OPENCODE = r"\$(ARGUMENTS|[0-9]{1,4})"
@@ -38,12 +39,13 @@ class TextArguments(NamedTuple):
 
     arguments: tuple[Argument, ...] = ()
     words: tuple[str, ...] = ()
-    """The names of the arguments that are one word each, in order; empty for an argument with all words, and for
-    arguments that the host takes by name."""
+    """The names of the arguments that are one word each, in order; empty if one argument has all words, or if the
+    host takes the arguments by name."""
 
 
 def find_arguments(text: str, syntax: Syntax, hint: str = "", names: Sequence[str] = ()) -> TextArguments:
-    """Return the arguments of a text; `names` are those in its front matter, which only Claude Code supports."""
+    """Return the arguments of a text. `hint` is the `argument-hint` of its front matter, and `names` are the
+    arguments that the front matter declares, which only Claude Code supports."""
     if syntax == "claude":
         if names:
             return TextArguments(tuple(Argument(name) for name in names), tuple(names))
@@ -67,8 +69,8 @@ def find_arguments(text: str, syntax: Syntax, hint: str = "", names: Sequence[st
 
 
 def _find_word_arguments(numerals: Sequence[str | None], first: int, hint: str) -> TextArguments:
-    """Return the arguments of a text whose placeholders have these numerals; a placeholder without a number is for
-    all words. The host counts words from `first`. `hint` is the `argument-hint`, which may name the words."""
+    """Return the arguments of a text whose placeholders have these numerals. A placeholder without a number means all
+    words. The host counts words from `first`. `hint` is the `argument-hint`, which may have names for the words."""
     numbers = sorted({int(numeral) for numeral in numerals if numeral and numeral.isdecimal()})
     is_numbered = all(numeral and numeral.isdecimal() for numeral in numerals)
     # Prices and the fields of an awk program look like placeholders, but are rarely numbered without gaps.
@@ -88,7 +90,7 @@ def _find_word_arguments(numerals: Sequence[str | None], first: int, hint: str) 
 
 
 def fill_placeholders(text: str, prompt: Prompt, values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the pieces of a text of the prompt, with the values of arguments in their placeholders."""
+    """Yield the pieces of a text of the prompt, in which values of arguments replace the placeholders."""
     by_name = {name: str(value) for name, value in values.items() if value not in (None, "")}
     if prompt.words:
         words = [by_name.get(name) for name in prompt.words]
@@ -103,14 +105,14 @@ def fill_placeholders(text: str, prompt: Prompt, values: Mapping[str, Any]) -> I
 
 
 class _Input(NamedTuple):
-    """The user's input."""
+    """The user's input, in the forms that hosts need."""
 
     everything: str
     """All words as one string, as a user would type it."""
     words: Sequence[str | None]
-    """None for an omitted word before another."""
+    """The words; None for an omitted argument."""
     by_name: Mapping[str, str]
-    """The values of arguments by name, without the omitted ones."""
+    """The values of arguments by name, without omitted ones."""
 
     def word(self, index: int) -> str | None:
         """Return the word at an index from 0; None if it was not given."""
@@ -129,7 +131,7 @@ def _fill_claude(text: str, user_input: _Input, prompt: Prompt) -> Iterator[str]
             value = user_input.by_name.get(name, "")
         else:
             value = user_input.everything if index is None else user_input.word(int(index))
-        # A price keeps its dollar sign: a number without a corresponding word is not a placeholder.
+        # If there is no word with this number, it is no placeholder but perhaps a price, so keep the dollar sign.
         if value is None:
             continue
         replaced |= len(match[1]) % 2 == 0

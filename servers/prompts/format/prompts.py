@@ -1,4 +1,4 @@
-"""Prompts in this server's own format: front matter with the keys of `front_matter.PROMPT`, and a template."""
+"""Parses prompts in this server's own format: front matter with the keys of `front_matter.PROMPT`, and a template."""
 
 from typing import Literal
 
@@ -60,7 +60,7 @@ def _parse_argument(mapping: YamlMapping) -> Argument:
     if "default" in mapping:
         if mapping.get("required"):
             refuse(mapping, "default", f"{where} is required and has a default; it can't have both")
-        # A bool is also an int in Python, so True would pass as a number.
+        # In Python a bool is also an int, so True would count as a number.
         matches_type = isinstance(default, _PYTHON_TYPES.get(kind, (str,))) and isinstance(default, bool) == (
             kind == "boolean"
         )

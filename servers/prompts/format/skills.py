@@ -1,8 +1,8 @@
 """Reads and writes Agent Skills: directories with a SKILL.md.
 
-The format (agentskills.io) has neither arguments nor templates. A skill is a prompt with a plain body, or with the
-placeholders of Claude Code if it takes arguments. A prompt that is exported as a skill keeps those placeholders; a
-template is exported as plain text, which can't be converted back.
+The format (agentskills.io) has neither arguments nor templates. A skill becomes a prompt with plain text, or with the
+placeholders of Claude Code if the skill takes arguments. If a prompt is exported as a skill, it keeps such
+placeholders. A template is exported as plain text, which can't be converted back.
 """
 
 import re
@@ -19,17 +19,17 @@ NAME = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
 """The valid names of skills."""
 MAX_DESCRIPTION_LENGTH = 1_024
 _MAX_FILES, MAX_BYTES = 512, 16 * 1024 * 1024
-"""The maximum number of files in a skill, and their maximum total size in bytes, that all hosts support."""
+"""The numbers of files in a skill and of their bytes that all hosts support."""
 LIMIT = f"a skill may have at most {_MAX_FILES} files and {MAX_BYTES:,} bytes"
 
 
 def parse_skill(document: Document, name: str, base: str) -> Prompt:
-    """Return the prompt of the SKILL.md in the directory `base`. It is called `name`, after this directory, if the
-    front matter has no name. Raises PromptError."""
+    """Return the prompt of the SKILL.md in the directory `base`. If the front matter has no name, the prompt is
+    called `name`, the name of this directory. Raises PromptError."""
     front = document.front or YamlMapping(1)
     command = parse_command(document, get_text(front, "name") or name, "claude", base)
     if not get_text(front, "description") and document.notice is None:
-        # Claude Code uses the text as a description. Other hosts ignore such a skill.
+        # Without a description, Claude Code uses the text, but other hosts ignore the skill.
         command = command._replace(notice=(front.line, "it has no description, which a skill needs in most hosts"))
     # Most hosts have no placeholders in skills, so `$1` counts as one only if the skill says that it takes arguments.
     if command.hint or command.declared or "$ARGUMENTS" in document.body:
@@ -38,8 +38,8 @@ def parse_skill(document: Document, name: str, base: str) -> Prompt:
 
 
 def format_manifest(prompt: Prompt, body: str) -> str:
-    """Return the SKILL.md of a prompt, with `body` as its text. The files that the text refers to must be put next to
-    it, at the paths that they have in the prompt.
+    """Return the SKILL.md of a prompt, with `body` as its text. The caller must put the files to which the text
+    refers next to it, at the same paths as in the prompt.
 
     Raises PromptError if a skill can't have its name or description.
     """
@@ -55,7 +55,8 @@ def format_manifest(prompt: Prompt, body: str) -> str:
 
 
 def require_valid_manifest(prompt: Prompt, document: Document) -> None:
-    """Check that the SKILL.md of the prompt, which this server can read, is valid for hosts. Raises PromptError."""
+    """Raise PromptError unless the SKILL.md of the prompt is valid for all hosts. This server reads some that are
+    not."""
     _require_valid(prompt)
     front = document.front or YamlMapping(1)
     for key in ("name", "description"):
@@ -67,15 +68,18 @@ def require_valid_manifest(prompt: Prompt, document: Document) -> None:
 
 
 def require_size(file_sizes: Iterable[int]) -> None:
-    """Check that files of these sizes, including SKILL.md, are within the limits of all hosts. Raises PromptError."""
+    """Raise PromptError unless all hosts support a skill with files of these sizes, including SKILL.md."""
     sizes = list(file_sizes)
     if len(sizes) > _MAX_FILES or sum(sizes) > MAX_BYTES:
         raise PromptError("too_large", LIMIT)
 
 
 def find_excess_files(others: Mapping[str, int], manifest_size: int) -> set[str]:
-    """Return the files of a skill for which there is no room within the limits of all hosts, in path order. `others`
-    contains the sizes in bytes of all files but SKILL.md, without hidden ones, and `manifest_size` is SKILL.md's."""
+    """Return the files of a skill that exceed the limits of hosts, if files are added in the order of their paths.
+
+    `others` contains the sizes in bytes of all files except SKILL.md and hidden ones. `manifest_size` is the size of
+    SKILL.md.
+    """
     excess_files: set[str] = set()
     files, size = 1, manifest_size
     for path in sorted(others):

@@ -1,1 +1,1 @@
-"""Folders of files as libraries of prompts."""
+"""Reads folders of files as libraries of prompts, and watches them."""

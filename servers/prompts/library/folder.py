@@ -1,7 +1,4 @@
-"""A directory whose files are read without following links and without leaving it.
-
-Links are refused, wherever they lead, so all files of a library are inside it.
-"""
+"""Reads the files of a directory without following links, so that nothing outside the directory is read."""
 
 import os
 import re
@@ -25,13 +22,13 @@ MAX_TOTAL_BYTES = 64_000_000
 
 _MAX_DEPTH = 16
 _MAX_FILES = 50_000
-"""Maximum number of entries in one folder and all its subfolders."""
+"""Maximum number of entries in a folder with all its subfolders."""
 
 _PROMPT_FOLDERS = frozenset({"agents", "commands", "prompts", "skills"})
 _FORBIDDEN_CHARACTERS = re.compile(r'[\x00-\x1f<>"|?*:\\]')
 
 Signature = tuple[int, int, int]
-"""The modification time, size and inode of a file, of which one changes when the file is written or replaced."""
+"""The modification time, size and inode of a file. One of them changes when the file is written or replaced."""
 
 
 class Entry(NamedTuple):
@@ -48,7 +45,7 @@ class Entry(NamedTuple):
 
 
 class Folder:
-    """The files of a directory."""
+    """Reads the files of a directory."""
 
     def __init__(self, root: Path) -> None:
         self.root = root.absolute()
@@ -70,7 +67,7 @@ class Folder:
         return data
 
     def is_executable(self, path: str) -> bool:
-        """Return True if the file's owner may execute it."""
+        """Return True if the owner of the file may execute it."""
         *folders, name = path.split("/")
         try:
             with self.open(folders) as directory:
@@ -80,7 +77,8 @@ class Folder:
         return status is not None and bool(status.st_mode & stat.S_IXUSR)
 
     def children(self, path: str) -> list[Entry]:
-        """Return the entries of a directory ("" is the folder itself) by name; empty if it does not exist."""
+        """Return the entries of a directory ("" is the folder itself), sorted by name; an empty list if it can't be
+        read."""
         folders = path.split("/") if path else []
         if path and check_path(path) is not None:
             return []
@@ -91,8 +89,8 @@ class Folder:
             return []
 
     def signature(self, path: str) -> Signature | None:
-        """Return the signature of a file or a directory ("" is the folder itself), which changes when an entry is
-        added or removed; None if it does not exist."""
+        """Return the signature of a file or a directory ("" is the folder itself); None if it does not exist. That of
+        a directory changes when an entry is added or removed."""
         try:
             return _make_signature((self.root / path).stat())
         except OSError:
@@ -102,12 +100,12 @@ class Folder:
         """Yield all entries: the files of a directory before its subdirectories, and a directory before its content.
         Directories that can't be entered are left out.
 
-        An entry of a Markdown or TOML file contains its bytes, unless the file belongs to a skill and is not its
-        SKILL.md, has the signature in `cached`, can't be read, or comes after files with MAX_TOTAL_BYTES bytes.
+        The entry of a Markdown or TOML file contains its bytes, with these exceptions: a file of a skill other than
+        SKILL.md, one that has the signature in `cached` or can't be read, and those after MAX_TOTAL_BYTES bytes.
 
-        Directories with a name like .x are skipped, except those in `hidden_folders`; if one seems to contain
-        prompts, it is yielded as a hidden directory. Raises OSError if the folder itself can't be read, and
-        PromptError if it has too many files.
+        Directories whose names begin with a dot are skipped, except those in `hidden_folders`. If a skipped one seems
+        to contain prompts, it is yielded as a hidden directory. Raises OSError if the folder itself can't be read,
+        and PromptError if it has too many files.
         """
         with self.open([]) as directory:
             remaining = _MAX_FILES
@@ -118,13 +116,13 @@ class Folder:
                 yield entry
 
     def open(self, names: list[str], make: bool = False) -> AbstractContextManager[Directory]:
-        """Open the directory whose path in the folder has these names. With `make`, missing directories are created.
+        """Open the directory at the path with these names in the folder. With `make`, create missing directories.
         Raises OSError."""
         return open_directory(self.root, names, make)
 
 
 class _Walk:
-    """A walk through a folder, with the number of bytes that it may still read."""
+    """One walk through a folder. It reads at most MAX_TOTAL_BYTES bytes."""
 
     def __init__(self, hidden_folders: frozenset[str], cached: Mapping[str, Signature]) -> None:
         self._hidden_folders = hidden_folders
@@ -175,8 +173,8 @@ class _Walk:
 
 
 def _has_prompt_folders(directory: Directory, name: str, levels: int = 2) -> bool:
-    """Return True if one of the directories in the directory `name`, up to the given number of levels deep, has the
-    name of a directory in which a host looks for prompts."""
+    """Return True if the directory `name` contains a directory in which a host would look for prompts, at most
+    `levels` levels deep."""
     try:
         inner = enter(directory, name)
     except OSError:
@@ -195,7 +193,7 @@ def _has_prompt_folders(directory: Directory, name: str, levels: int = 2) -> boo
 def _list_children(directory: Directory, prefix: str) -> list[Entry]:
     children = []
     with SYSTEM.scan(directory) as entries:
-        # One more than the limit, so that the caller detects that it is exceeded.
+        # Read one entry more than the limit, so that the caller detects that there are too many.
         for dir_entry in islice(entries, _MAX_FILES + 1):
             try:
                 children.append(_make_entry(dir_entry, prefix))
@@ -221,7 +219,7 @@ def _make_signature(status: os.stat_result) -> Signature:
 
 
 def find_paths(folders: Sequence[Folder], typed: str) -> list[str]:
-    """Return the paths in the folders that begin with the typed text, relative to a folder; directories end in a
+    """Return the paths that begin with the typed text, relative to one of the folders. Those of directories end in a
     slash."""
     parent, slash, prefix = typed.rpartition("/")
     if slash and not parent:
@@ -238,7 +236,7 @@ def find_paths(folders: Sequence[Folder], typed: str) -> list[str]:
 
 
 def check_path(path: str) -> str | None:
-    """Return the reason that `path` is not a valid path of a library's file on every system; None if it is valid."""
+    """Return the reason why `path` can't be the path of a file in a library on all systems; None if it can."""
     names = path.split("/")
     if path.startswith("/"):
         return "is not a path within the library"
@@ -252,5 +250,5 @@ def check_path(path: str) -> str | None:
 
 
 def is_hidden(path: str) -> bool:
-    """Return True if a file, or a directory on its path, has a name like .x."""
+    """Return True if the name of a file, or of a directory on its path, begins with a dot."""
     return any(name.startswith(".") and name.strip(".") for name in path.split("/"))

@@ -1,4 +1,4 @@
-"""Several libraries as one. A name refers to the first library that has a prompt with that name."""
+"""Combines several libraries. If several have a prompt with the same name, that of the first library is used."""
 
 import os
 from bisect import bisect_right
@@ -19,14 +19,14 @@ STARTER = Path(__file__).parents[1] / "starter"
 
 
 class LibraryProblem(NamedTuple):
-    """A problem, and its library."""
+    """A problem, and the library that has it."""
 
     root: Path
     problem: Problem
 
 
 class Origin(Protocol):
-    """The source from which the folder of a library is fetched."""
+    """The source of a library that is fetched into its folder."""
 
     @property
     def shown(self) -> str:
@@ -44,11 +44,11 @@ class Origin(Protocol):
 
 
 class Libraries:
-    """The prompts of several folders; the first folder has precedence. Thread-safe except for `scan`."""
+    """The prompts of several folders. The first folder has precedence. All methods except `scan` are thread-safe."""
 
     def __init__(self, roots: Sequence[Path], origins: Mapping[Path, Origin] = MappingProxyType({})) -> None:
         self.origins = origins
-        """The sources of the folders that are fetched."""
+        """The sources of the libraries that are fetched, by their folders."""
         self.all = tuple(Library(root) for root in dict.fromkeys(roots))
         """The libraries, in order of precedence."""
         self._names: list[str] = []
@@ -73,7 +73,7 @@ class Libraries:
         return any(name in library for library in self.all)
 
     def find_missing(self) -> list[str]:
-        """Return the reasons that libraries which were never fetched are missing."""
+        """Return the reasons why libraries are missing that were never fetched."""
         missing = (origin for origin in self.origins.values() if origin.commit is None)
         return [problem.reason for origin in missing for problem in origin.problems()]
 
@@ -86,7 +86,7 @@ class Libraries:
         raise PromptError("not_found", f"there is no prompt {name[:128]!r}", missing)
 
     def prompt(self, name: str) -> Prompt:
-        """Return the prompt. Raises PromptError: `not_found`, or `bad_prompt` if its file is broken."""
+        """Return the prompt. Raises PromptError with code `not_found`, or `bad_prompt` if its file is broken."""
         return self.library(name).prompt(name)
 
     def page(self, after: str, limit: int) -> list[Prompt]:
@@ -116,18 +116,19 @@ class Libraries:
         for library in self.all:
             origin = self.origins.get(library.root)
             listed = [] if origin is None else origin.problems()
-            # Before the first fetch the folder can't be read. That is no news: the origin says why it is missing.
+            # Before the first fetch the folder does not exist. Leave this problem out: the origin gives the reason.
             if origin is None or origin.commit:
                 listed = listed + library.problems()
             problems += (LibraryProblem(library.root, problem) for problem in listed)
         return problems
 
     def is_behind(self) -> bool:
-        """Return True if a change that affects lists has not been read yet. Blocks."""
+        """Return True if folders have changes that affect lists and have not been read yet. Blocks."""
         return any(library.is_behind() for library in self.all)
 
     def scan(self) -> ScanChanges | None:
-        """Read new and changed files of all libraries since the last scan. Return None if there are none. Blocks."""
+        """Read the files of all libraries that are new or have changed since the last scan. Return the changes; None
+        if there are none. Blocks."""
         changes: list[ScanChanges] = []
         for library in self.all:
             if (change := library.scan()) is None:

@@ -1,9 +1,9 @@
-"""One folder of prompts.
+"""Reads and parses the prompts of one folder.
 
-Starting with thousands of files must take less than a second, and parsing YAML takes a fifth of a millisecond per
+Starting with thousands of files must take less than a second, but parsing YAML takes a fifth of a millisecond per
 file. So `scan` reads the bytes of each file, and finds the name of its prompt, usually without parsing YAML. The rest
 is parsed when the prompt is requested. The bytes are kept, so that the last valid contents are served if the file
-becomes invalid. Files that change after the first scan are parsed completely at once, so that their errors are known.
+becomes invalid. A file that changes after the first scan is parsed completely at once, so that its errors are known.
 A scan builds a new `Snapshot` and replaces the old one at its end, so that no reader sees an incomplete state.
 """
 
@@ -33,12 +33,12 @@ from servers.prompts.templates.rendering import Read, Rendering
 
 V = TypeVar("V")
 _MAX_PARSED, _MAX_COMPILED = 2_000_000, 2_000_000
-"""The limits of the caches for parsed prompts and for compiled templates: the size of the prompts' files in bytes,
-and some overhead for each."""
+"""Maximum sizes of the caches for parsed prompts and for compiled templates. The size of an entry is that of the
+prompt's file in bytes, and some overhead."""
 
 
 class Cache(Generic[V]):
-    """A cache of the most recently used values, up to a total weight of `max_bytes`. Thread-safe."""
+    """A thread-safe cache of the most recently used values. Their total weight is at most `max_bytes`."""
 
     def __init__(self, max_bytes: int) -> None:
         self._remaining = max_bytes
@@ -55,7 +55,7 @@ class Cache(Generic[V]):
             return entry[0]
 
     def put(self, key: Hashable, value: V, weight: int) -> None:
-        """Store a value, and remove the least recently used ones."""
+        """Store a value, and remove the least recently used ones if the total weight is too large."""
         with self._lock:
             if key in self._values:
                 self._remaining += self._values.pop(key)[1]
@@ -67,7 +67,7 @@ class Cache(Generic[V]):
 
 
 class Library:
-    """The prompts of a folder. Thread-safe, except that calls of `scan` must not overlap."""
+    """The prompts of a folder. It is thread-safe, except that calls of `scan` must not overlap."""
 
     def __init__(self, root: Path) -> None:
         self._folder = Folder(root)
@@ -75,7 +75,8 @@ class Library:
         self._parsed: Cache[Prompt] = Cache(_MAX_PARSED)
         self._compiled: Cache[Rendering] = Cache(_MAX_COMPILED)
         self._known_problems: dict[str, tuple[Signature, Problem]] = {}
-        """The problems that were found when files were parsed, by path, with the file's signature at that time."""
+        """The problems that were found when files were parsed, by path, each with the signature that the file had
+        then."""
         self._counted = (-1, 0)
         """The last result of `count`: the number of the snapshot, and how many of its prompts are valid."""
 
@@ -94,7 +95,7 @@ class Library:
 
     @property
     def directories(self) -> list[Path]:
-        """The directories in which a change may affect the library."""
+        """The directories in which changes may affect the library."""
         return [self.root / path for path in self._snapshot.directories]
 
     def path(self, name: str) -> str:
@@ -110,7 +111,7 @@ class Library:
         return self._file(name).data
 
     def prompt(self, name: str) -> Prompt:
-        """Return the prompt. Raises PromptError: `not_found`, or `bad_prompt` if its file is broken."""
+        """Return the prompt. Raises PromptError with code `not_found`, or `bad_prompt` if its file is broken."""
         return self._prompt(self._file(name))
 
     def kind(self, name: str) -> Kind:
@@ -127,7 +128,7 @@ class Library:
 
     def rendering(self, name: str) -> Rendering:
         """Return the current prompt, ready to be rendered. Raises PromptError."""
-        # The snapshot is taken first, so that a template is never cached under the number of a newer snapshot.
+        # Get the snapshot first, so that a template is never cached under the number of a newer snapshot.
         snapshot, file = self._snapshot, self._file(name)
         key = snapshot.number, file.path
         rendering = self._compiled.get(key)
@@ -153,8 +154,8 @@ class Library:
         return path in self._snapshot.seen
 
     def export(self, name: str) -> dict[str, bytes]:
-        """Return the prompt as a skill: the contents of the skill's files, by their paths in its directory. The files
-        of a skill are unchanged; a template is converted to plain text. Raises PromptError."""
+        """Return the prompt as a skill: the contents of the skill's files, by their paths in its directory. If the
+        prompt is a skill, its files are unchanged. A template is converted to plain text. Raises PromptError."""
         snapshot, file = self._snapshot, self._file(name)
         prompt = self._prompt(file)
         read = self.reader(prompt)
@@ -175,8 +176,8 @@ class Library:
         return {SKILL: format_manifest(prompt, body).encode(), **files}
 
     def sibling_files(self, name: str) -> dict[str, int] | None:
-        """Return the sizes of a skill's files other than SKILL.md, by path in its directory; None for a prompt that
-        is not a SKILL.md. Links and hidden files are left out; files that are too large are among the problems."""
+        """Return the sizes of a skill's files other than SKILL.md, by path in its directory; None if the prompt is
+        not a SKILL.md. Links, hidden files, and files that exceed the limits of skills are left out."""
         snapshot, file = self._snapshot, self._file(name)
         if file.kind.form != "skill":
             return None
@@ -187,8 +188,8 @@ class Library:
         return {path: size for path, size in sizes.items() if path not in left_out}
 
     def add_problem(self, name: str, file: str, reason: str) -> None:
-        """Add a problem with `file` in the directory of the skill with this name, until the file changes. Nothing is
-        added for a prompt that is not a SKILL.md, since it need not be a valid skill."""
+        """Add a problem with a file in the directory of the skill `name`, until the file changes. Do nothing if the
+        prompt is not a SKILL.md, since it need not be a valid skill."""
         if self.kind(name).form != "skill":
             return
         path = _make_prefix(self.kind(name).base) + file
@@ -197,12 +198,12 @@ class Library:
             self._known_problems.setdefault(path, (signature, Problem(path, None, reason)))
 
     def scripts(self, name: str) -> frozenset[str]:
-        """Return the files next to a SKILL.md that are executable."""
+        """Return the executable files of a skill, by their paths in its directory; empty for any other prompt."""
         base = _make_prefix(self.kind(name).base)
         return frozenset(path for path in self.sibling_files(name) or () if self._folder.is_executable(base + path))
 
     def reader(self, prompt: Prompt) -> Read:
-        """Return a function that reads the files that the prompt refers to, relative to its base."""
+        """Return a function that reads the files to which the prompt refers, relative to `Prompt.base`."""
         base = _make_prefix(prompt.base)
 
         def read(path: str, max_bytes: int) -> bytes:
@@ -227,13 +228,13 @@ class Library:
         return sorted(by_path.values())
 
     def check(self) -> list[Problem]:
-        """Parse all files, and return all problems. Takes a second for a few thousand files."""
+        """Parse all files, and return all problems. This takes a second for a few thousand files."""
         for file in self._snapshot.files.values():
             self._find_problem(file)
         return self.problems()
 
     def count(self) -> int:
-        """Return the number of prompts whose file is valid. As slow as `check`, but only once after a change."""
+        """Return the number of prompts whose file is valid. The first call after a change is as slow as `check`."""
         snapshot = self._snapshot
         if self._counted[0] != snapshot.number:
             served = sum(self._find_problem(file) is None for file in snapshot.names.values())
@@ -241,8 +242,8 @@ class Library:
         return self._counted[1]
 
     def is_behind(self) -> bool:
-        """Return True if, since the last scan, an entry was added to or removed from a directory, or a file with a
-        problem has changed. Such a file may have been only partly written when it was read. Blocks."""
+        """Return True if an entry was added to or removed from a directory since the last scan, or if a file with a
+        problem has changed: it may have been read while it was being written. Blocks."""
         snapshot = self._snapshot
         faulty = {path: signature for path in snapshot.problems if (signature := snapshot.seen.get(path)) is not None}
         return any(
@@ -310,7 +311,8 @@ def _make_prefix(base: str) -> str:
 
 
 def _find_siblings(snapshot: Snapshot, file: File) -> dict[str, Signature | None]:
-    """Return the entries next to a SKILL.md: files and links by path in its directory, without hidden ones."""
+    """Return the entries next to a SKILL.md, except hidden ones, by path in its directory; the signature of a link is
+    None."""
     base = _make_prefix(file.kind.base)
     inside = {
         path.removeprefix(base): signature for path, signature in snapshot.seen.items() if path.startswith(base)

@@ -1,4 +1,4 @@
-"""Lints prompts: finds errors, and anything else to which a reviewer might object."""
+"""Finds errors in prompts, and other things to which a reviewer might object."""
 
 import re
 from collections.abc import Iterator
@@ -23,13 +23,13 @@ _MAX_NAME_LENGTH = 64
 
 
 def estimate_tokens(size: int) -> int:
-    """Estimate the number of tokens of text with this many bytes, at four bytes per token. Code and non-Latin scripts
-    have more."""
+    """Return an estimate of the number of tokens in a text of `size` bytes: one for four bytes. Code and non-Latin
+    scripts have more."""
     return -(-size // 4)
 
 
 def lint(library: Library) -> list[Problem]:
-    """Return the problems of a library's files, with path and line. Compiling the prompts takes 5 ms for each."""
+    """Return the problems of a library's files, sorted by path and line. This takes 5 ms for each prompt."""
     problems = set(library.check())
     broken = {problem.path for problem in problems}
     first_names: dict[str, str] = {}
@@ -72,7 +72,7 @@ def lint_file(library: Library, path: str, kind: Kind, data: bytes) -> list[Prob
                 for message in prompt.messages
                 if message.kind == "text" and (match := pattern.search(message.content)) is not None
             )
-            # If no message uses the name, an included template does, and the line of the first message is given.
+            # If no message uses the name, an included template does. Then use the line of the first message.
             line = next(uses, prompt.messages[0].line)
             remarks.append((line, f"the template uses {name!r}, which is not an argument"))
     except PromptError as error:
@@ -81,7 +81,7 @@ def lint_file(library: Library, path: str, kind: Kind, data: bytes) -> list[Prob
 
 
 def find_objections(name: str) -> tuple[str, ...]:
-    """Return the difficulties that some clients may have with the name of a prompt. It is served anyway."""
+    """Return the difficulties that some clients may have with the name of a prompt. The prompt is served anyway."""
     objections = []
     if _SAFE_NAME.fullmatch(name) is None:
         objections.append("clients that turn it into a command replace all characters but A-Z a-z 0-9 _ -")
@@ -93,7 +93,7 @@ def find_objections(name: str) -> tuple[str, ...]:
 
 
 Remarks = Iterator[tuple[int | None, str]]
-"""Lines, with the remark about each."""
+"""Remarks, each after the line that it is about."""
 
 
 def _remark_on_definition(prompt: Prompt, kind: Kind, front: YamlMapping) -> Remarks:
@@ -136,7 +136,7 @@ def _compile_and_read(prompt: Prompt, read: Read) -> None:
 
 
 def _find_line(front: YamlMapping, argument: Argument) -> int:
-    """Return the line of an argument's name in the front matter, or the first line if it is not declared there."""
+    """Return the line of an argument's name in the front matter; if it is not declared there, the first line."""
     listed = front.get("arguments", ())
     lines = [item.lines["name"] for item in listed if item["name"] == argument.name]
     return lines[0] if lines else front.line

@@ -1,7 +1,7 @@
-"""Search of prompts by words, the best matches first.
+"""Finds prompts by words, the best matches first.
 
-Parsing the YAML of thousands of files would take seconds. So words are searched in the files' bytes, which a library
-keeps in memory, and only the results are parsed. Without an index, 10,000 prompts take 30 to 100 ms.
+Parsing the YAML of thousands of files would take seconds. So words are searched in the bytes of the files, which a
+library keeps in memory, and only the results are parsed. There is no index: 10,000 prompts take 30 to 100 ms.
 """
 
 import re
@@ -13,13 +13,13 @@ from servers.prompts.library.libraries import Libraries
 
 _MAX_WORDS = 20
 _EXACT, _BEGINS_NAME, _IN_NAME, _BEGINS_WORD, _WITHIN_WORD = 1_000, 100, 50, 20, 5
-"""The scores: of a name that is the query, or begins with it; and of each word that is in the name, or in the
-description at the beginning of a word, or within a word."""
+"""The scores of a name that is the query or begins with it, and of each word of the query that is in the name, at the
+beginning of a word in the description, or within one."""
 _IGNORED_KEYS = (b"\narguments:", b"\nmessages:", b"\nmetadata:")
-"""The beginnings of front matter keys whose values do not describe the prompt."""
+"""The beginnings of lines with keys of the front matter whose values do not describe the prompt."""
 _NEXT_KEY = re.compile(rb"\n[a-z]")
 _TO_SPACES = bytes(byte if byte >= 0x80 or chr(byte).isalnum() else 0x20 for byte in range(256))
-"""The table that translates ASCII characters other than letters and digits to spaces."""
+"""A table for `bytes.translate` that replaces ASCII characters other than letters and digits by spaces."""
 
 
 class Matches(NamedTuple):
@@ -35,17 +35,19 @@ class _Word(NamedTuple):
     text: str
     """The word, case-folded."""
     form: bytes
-    """The word in lowercase, as in a file."""
+    """The UTF-8 bytes of the word, with ASCII letters in lower case."""
     other_forms: tuple[bytes, ...]
-    """Its forms in a file whose ASCII letters are in lowercase, if it has non-ASCII letters."""
+    """The same for the word in capitals and capitalized, where they differ because of non-ASCII letters."""
     plain_forms: tuple[bytes, ...]
-    """The same, with spaces instead of characters other than letters and digits."""
+    """All forms, with spaces instead of ASCII characters other than letters and digits."""
 
 
 def search(libraries: Libraries, query: str, limit: int) -> Matches:
-    """Return the prompts that contain words of the query. Those with more of the words come first. Of those with as
-    many, the ones with words in their name come first, then those with words in title, description and tags. Without
-    words in the query, return all prompts by name. Blocks."""
+    """Return the prompts that contain words of the query; if the query is empty, return all prompts by name. Blocks.
+
+    Prompts with more of the words come first; among them, those with words in their names, and then those with words
+    in title, description and tags.
+    """
     words: list[_Word] = []
     for text in dict.fromkeys(query.casefold().split()[:_MAX_WORDS]):
         # bytes.lower() supports only ASCII, so other letters are searched in each of their forms.
@@ -56,7 +58,7 @@ def search(libraries: Libraries, query: str, limit: int) -> Matches:
     for name in libraries.names if words else ():
         data, folded, count = _read_lower(libraries, name), name.casefold(), 0
         for word in words:
-            # This line takes most of the time of a search.
+            # This condition takes most of the time of a search.
             if (
                 word.form in data
                 or word.text in folded
@@ -67,7 +69,7 @@ def search(libraries: Libraries, query: str, limit: int) -> Matches:
             groups.setdefault(count, []).append(name)
     prompts: list[Prompt] = []
     total = sum(map(len, groups.values()))
-    # A generator, so that groups from which no prompt is requested are not scored.
+    # This is a generator, so that groups whose prompts are not needed are not scored.
     ordered = (
         name
         for count in sorted(groups, reverse=True)

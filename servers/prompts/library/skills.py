@@ -1,7 +1,8 @@
-"""Prompts as skills: a SKILL.md unchanged, with the files next to it; any other prompt as plain text.
+"""Builds skills from prompts. A SKILL.md stays as it is, with the files next to it. Any other prompt becomes plain
+text.
 
-Each skill is built on first use, and cached until its files change. If a SKILL.md becomes invalid, its last valid
-version is served, as for prompts.
+Each skill is built when it is first requested, and cached until its files change. If a SKILL.md becomes invalid, its
+last valid version is served, as for prompts.
 """
 
 import hashlib
@@ -23,11 +24,11 @@ from servers.prompts.library.library import Library
 from servers.prompts.library.snapshot import ScanChanges
 
 MAX_LISTED = 500
-"""Maximum number of skills in a list. A host shows all of them to its model; others can be requested by name."""
+"""Maximum number of skills in the list, which a host shows to its model. Others can be requested by name."""
 
 
 class Digest(NamedTuple):
-    """The size and hash of a file."""
+    """The size of a file in bytes, and its hash."""
 
     size: int
     sha256: str
@@ -37,11 +38,11 @@ class BuiltSkill(NamedTuple):
     """The skill of a prompt, with the digests of its files."""
 
     front: dict[str, Any]
-    """The front matter of its SKILL.md."""
+    """The front matter of the skill's SKILL.md."""
     files: Mapping[str, Digest]
-    """Its files, by their paths in its directory; SKILL.md is the first."""
+    """The files of the skill, by their paths in its directory. SKILL.md is the first."""
     depends_only_on_prompt: bool
-    """True if it depends only on the prompt's file."""
+    """True if the skill is built from the file of the prompt alone."""
 
 
 def build_skill(library: Library, name: str) -> BuiltSkill:
@@ -101,8 +102,8 @@ class SkillCache:
         """Drop the skills that may have changed."""
         if not changed.names and not changed.other_files_changed:
             return
-        # A skill that is being built at this moment may come from the old state. It will be stored in the old
-        # dictionary, and so is discarded.
+        # A skill that is being built now may come from the old state. Replacing the dictionary discards it, since it
+        # will be stored in the old one.
         unchanged = (
             (name, skill)
             for name, skill in self._skills.items()
@@ -117,7 +118,7 @@ class SkillCache:
         return await to_thread.run_sync(self._make, name, self._skills)
 
     async def list(self) -> dict[str, BuiltSkill]:
-        """Return up to MAX_LISTED skills, sorted by name: first those with a directory, then the others."""
+        """Return at most MAX_LISTED skills, sorted by name: first those with a SKILL.md, then the others."""
         return await to_thread.run_sync(self._list_first, self._skills)
 
     async def read(self, name: str, file: str, sha256: str) -> bytes | None:
@@ -129,7 +130,7 @@ class SkillCache:
         return data if hashlib.sha256(data).hexdigest() == sha256 else None
 
     def report_invalid(self, name: str, reason: str) -> None:
-        """Record in the library's problems why a prompt is not a valid skill."""
+        """Add the reason why a prompt is not a valid skill to the problems of its library."""
         with suppress(PromptError):  # it was deleted
             library = self._libraries.library(name)
             library.add_problem(name, library.path(name).rpartition("/")[2], f"it is not a skill: {reason}")

@@ -1,4 +1,4 @@
-"""The state of a library at one moment, and its state after the next scan of its folder."""
+"""Keeps the state of a library as an immutable snapshot, and computes the next one from a scan of the folder."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
@@ -25,20 +25,20 @@ class File(NamedTuple):
     path: str
     kind: Kind
     name: str
-    """The name under which its prompt is served."""
+    """The name under which the prompt is served."""
     signature: Signature
     data: bytes
-    """Its content; the last valid content if it has become invalid."""
+    """The contents of the file; the last valid ones if it has become invalid."""
     declared_name: str
-    """The name from its path or front matter, which another file may also have."""
+    """The name from the path or front matter. Another file may have the same."""
 
 
 class Snapshot(NamedTuple):
-    """The state of a library; immutable."""
+    """The state of a library. It is never changed."""
 
     number: int
-    """Increases with every change. A compiled template is valid for one number, since the files that it includes may
-    change too."""
+    """A number that increases with every change. A compiled template is valid for one number only, since files that
+    it includes may have changed."""
     files: Mapping[str, File]
     """The files with prompts, by path."""
     names: Mapping[str, File]
@@ -46,33 +46,34 @@ class Snapshot(NamedTuple):
     seen: Mapping[str, Signature | None]
     """All entries except directories, with their signatures; None for links and other entries that are not files."""
     directories: Mapping[str, Signature | None]
-    """All directories that may contain prompts, with their signatures from before they were read; "" is the folder
-    itself."""
+    """All directories that may contain prompts, each with the signature that it had before it was read; "" is the
+    folder itself."""
     problems: Mapping[str, Problem]
     renamed: tuple[Problem, ...]
-    """The reasons that prompts have a name other than the declared one."""
+    """For each prompt that is not served under its declared name, a problem with the reason."""
 
 
 EMPTY_SNAPSHOT = Snapshot(0, {}, {}, {}, {"": None}, {}, ())
 
 
 class ScanChanges(NamedTuple):
-    """The changes that a scan found."""
+    """The changes that a scan has found."""
 
     names: frozenset[str]
-    """The prompts that were added or removed, or whose file or text changed."""
+    """The names of prompts that were added or removed, or are now read from another file or other contents."""
     other_files_changed: bool
     """True if a file that prompts may include or embed has changed."""
 
 
 FindProblem = Callable[[File], Problem | None]
-"""Reads a whole file, and returns its problem; None if it is valid."""
+"""Parses a file completely, and returns its problem; None if it is valid."""
 
 
 def advance(
     old: Snapshot, entries: Iterable[Entry], root: tuple[str, ...], find_problem: FindProblem, read: Read
 ) -> Snapshot:
-    """Return the state after a scan of the folder at `root` that found `entries`; the first is the folder itself."""
+    """Return the state after a scan of the folder at `root` that found `entries`. The first entry must be the folder
+    itself."""
     scan = _Scan(old, root, find_problem, read)
     listed = list(entries)
     skills = _find_skills(item.path for item in listed if item.kind != "directory")
@@ -91,7 +92,7 @@ def _find_skills(paths: Iterable[str]) -> frozenset[str]:
 
 
 def compare(old: Snapshot, new: Snapshot) -> ScanChanges:
-    """Return the changes of names and files."""
+    """Return the changes between two snapshots."""
     all_names = old.names.keys() | new.names.keys()
     names = {name for name in all_names if _get_content(old, name) != _get_content(new, name)}
     files = old.files.keys() | new.files.keys()
@@ -113,11 +114,11 @@ class _Scan:
         self._find_problem = find_problem
         self._read_bytes = read
         self.kinds: dict[str, Kind] = {}
-        """The kinds of files whose kind is unchanged."""
+        """The kinds of files that are already known, by path."""
         self._total = 0
-        """Total size of the prompts in bytes."""
+        """Total size of the files with prompts so far, in bytes."""
         self._read_total = 0
-        """Total size in bytes of the entries read, which may not be prompts."""
+        """Total size of the files that were read, with or without prompts, in bytes."""
         self._files: dict[str, File] = {}
         self._seen: dict[str, Signature | None] = {}
         self._directories: dict[str, Signature | None] = {}
@@ -153,8 +154,8 @@ class _Scan:
         """Return the new state of the library."""
         names: dict[str, File] = {}
         unnamed: list[File] = []
-        # A skill comes before a command, as in Claude Code, and then the file with fewer folders, since its name can
-        # be extended with fewer. The first file with a name keeps it.
+        # The first file with a name keeps it. Skills come before commands, as in Claude Code, and then files with
+        # fewer folders in their paths, since there are fewer longer names for them.
         by_precedence = sorted(
             self._files.items(), key=lambda item: (item[1].kind.form != "skill", item[0].count("/"), item[0])
         )
@@ -181,8 +182,8 @@ class _Scan:
         )
 
     def _rename(self, file: File, names: dict[str, File]) -> Problem | None:
-        """Add the file to `names` under a name with more of its path, and return a note about it. If there is no such
-        name, record a problem and return None."""
+        """Add the file to `names` under another name, which contains more of its path, and return a problem that says
+        so. If no such name is free, record a problem and return None."""
         first = names.get(file.declared_name)
         if first is None:
             reason = "its name is not valid for a prompt: it must have 1 to 128 characters, and no control characters"
@@ -207,10 +208,11 @@ class _Scan:
         return Problem(file.path, None, f"it is called {name!r}{kind}: {reason}")
 
     def _find_file(self, entry: Entry, kind: Kind, previous: File | None) -> File | None:
-        """Return the current file, or the last valid one; None if the file can't be read and was never valid."""
+        """Return the file of an entry with its current contents, or else with its last valid ones; None if it can't
+        be read and was never valid."""
         signature = entry.signature or (0, 0, 0)
         if entry.data is None and previous is None and self._old.seen.get(entry.path) == signature:
-            # The walk did not read the file, since it has not changed; but only now it is a prompt.
+            # The walk did not read the file, since it has not changed. But it was no prompt before, and now it is.
             try:
                 data = self._read_bytes(entry.path, MAX_FILE_BYTES)
             except PromptError:

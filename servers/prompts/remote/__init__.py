@@ -1,1 +1,1 @@
-"""Libraries in remote git repositories."""
+"""Fetches libraries from git repositories and packages into a cache."""

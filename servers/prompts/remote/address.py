@@ -1,5 +1,5 @@
-"""The address of a library that is not a directory: a git repository, or a package (a zip archive or a marketplace
-file on this machine). The address of a repository has pip's format (its documentation, VCS Support):
+"""Parses the addresses of libraries that are not directories: git repositories, and packages (zip archives and
+marketplace files on this machine). The address of a repository has pip's format (pip's documentation, VCS Support):
 
     git+https://github.com/team/prompts.git@v2#subdirectory=reviews
 
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 MARKETPLACE = ".claude-plugin/marketplace.json"
-"""The path of a plugin marketplace, where Claude Code finds it."""
+"""The path of the file in which Claude Code looks for a plugin marketplace."""
 _MARKETPLACE_PATH = Path(MARKETPLACE)
 SCHEMES = ("https", "ssh", "git", "file")
 FORM = "git+https://HOST/REPOSITORY@REF#subdirectory=FOLDER"
@@ -31,7 +31,7 @@ class Address(NamedTuple):
     """A library in a git repository."""
 
     url: str
-    """The URL that git gets; it never contains a password."""
+    """The URL that is passed to git. It never contains a password."""
     ref: str = ""
     """The reference; "" is the default branch."""
     folder: str = ""
@@ -43,12 +43,12 @@ class Address(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The address for clients, without this machine's directories."""
+        """The address as clients see it, without directories of this machine."""
         return str(self if self.scheme != "file" else self._replace(url=f"file:///.../{self.repository}"))
 
     @property
     def scheme(self) -> str:
-        """The protocol used to reach the repository."""
+        """The scheme of the URL, such as https."""
         return self.url.partition(":")[0]
 
     @property
@@ -59,7 +59,7 @@ class Address(NamedTuple):
 
     @property
     def commit(self) -> str | None:
-        """The commit, if the reference is one, in which case the library never changes."""
+        """The commit, if the reference is a commit hash, so that the library never changes; otherwise None."""
         return self.ref if re.fullmatch(_COMMIT, self.ref) else None
 
 
@@ -79,7 +79,7 @@ class Package(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The name of the file for clients, without this machine's directories."""
+        """The name of the file, which clients see, without directories of this machine."""
         return self.path.name
 
     @property
@@ -94,7 +94,7 @@ class Package(NamedTuple):
 
     @property
     def root(self) -> Path:
-        """The folder that the relative paths in a marketplace file start from."""
+        """The folder to which paths in a marketplace file are relative."""
         parent = self.path.absolute().parent
         return parent.parent if parent.name == _MARKETPLACE_PATH.parent.name else parent
 
@@ -110,7 +110,7 @@ def is_address(text: str) -> bool:
 
 
 def parse_address(text: str) -> Address:
-    """Parse an address. Raises ValueError, whose message contains no secret from the address."""
+    """Parse an address. Raises ValueError; its message contains no secret from the address."""
     try:
         parts = urlsplit(text.removeprefix("git+"))
         _ = parts.port

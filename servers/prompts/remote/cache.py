@@ -1,8 +1,9 @@
-"""Cache of a library in git or in a package: a directory that each commit replaces as a whole.
+"""Caches libraries from git or packages. The files of each commit are a directory, which replaces that of the last
+one.
 
     CACHE/NAME-KEY/tree/state.json               the commit, its files, and the files that were left out
     CACHE/NAME-KEY/tree/files/REPOSITORY/FOLDER  the library
-    CACHE/NAME-KEY/plugins/                      caches like this one, of the plugins that its marketplace names
+    CACHE/NAME-KEY/plugins/                      caches like this one, of the plugins in its marketplace file
 
 Processes that share a cache need no lock: each writes into a directory of its own, and then renames it to `tree`.
 """
@@ -30,12 +31,12 @@ from shared.text import format_count
 
 _SCRATCH_PREFIX = "fetch-"
 _ABANDONED_SECONDS = 3_600.0
-"""The age at which the directory of a fetch counts as left behind by a process that was killed, and is deleted."""
+"""A temporary directory of a fetch that is older than this is deleted: its process was killed."""
 _MAX_FILES = 50_000
 _MAX_LISTED = 1_000
-"""Maximum number of omitted files that are listed."""
+"""Maximum number of omitted files that are reported."""
 _MAX_NAME, _MAX_PATH = 255, 700
-"""Maximum lengths in bytes that every system supports, for a name, and for a path including the path of the cache."""
+"""Maximum lengths in bytes of a name, and of a path in the library, that every system supports."""
 _LFS = b"version https://git-lfs.github.com/spec/"
 _UNSUPPORTED_MODES = {
     "120000": "it is a link, and links are not followed",
@@ -44,11 +45,11 @@ _UNSUPPORTED_MODES = {
     "encrypted": "it is encrypted",
 }
 PLUGINS = "git-plugins"
-"""The folder in a library with the plugins of its marketplace that are in other repositories."""
+"""The folder in a library into which plugins from other repositories are copied."""
 
 
 def find_cache() -> Path:
-    """Return the directory for fetched libraries: in the system's directory for caches."""
+    """Return the directory for fetched libraries, which is in the system's directory for caches."""
     home = Path.home()
     if sys.platform == "win32":
         base = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
@@ -61,10 +62,10 @@ def find_cache() -> Path:
 
 
 class Checkout:
-    """The library at an address, as of the last fetch. For one thread at a time."""
+    """The library at an address, as it was at the last fetch. Only one thread at a time may fetch it."""
 
     def __init__(self, address: Address | Package, cache: Path | None = None, has_plugins: bool = True) -> None:
-        """Without `has_plugins`, a marketplace file in the library is not read, since a plugin has no plugins."""
+        """`has_plugins` is False for a plugin: a marketplace file in it is then ignored."""
         self.address = address
         self._has_plugins = has_plugins
         key = sha256(str(address).encode()).hexdigest()[:16]
@@ -73,34 +74,35 @@ class Checkout:
         self.root = self._tree / "files" / address.repository / address.folder
         """The folder with the library; it does not exist before the first fetch."""
         self.failure = ""
-        """The reason that the last fetch failed; empty if it succeeded."""
+        """The reason why the last fetch failed; empty if it succeeded."""
         self._plugin_problems: list[Problem] = []
-        """The reasons that plugins could not be fetched."""
+        """The reasons why plugins could not be fetched."""
         self._state: dict[str, Any] | None = None
 
     @property
     def commit(self) -> str | None:
-        """The commit in the cache at the last `load` or `update`; None if no complete commit was there."""
+        """The commit that was in the cache at the last `load` or `update`; None if there was no complete one."""
         return None if self._state is None else str(self._state["commit"])
 
     @property
     def shown(self) -> str:
-        """The address for clients."""
+        """The address as clients see it."""
         return self.address.shown
 
     def load(self) -> None:
-        """Read the state of the cache. One in which a file is missing or has another size counts as empty. Blocks."""
+        """Read the state of the cache. If a file is missing or has another size, the cache counts as empty.
+        Blocks."""
         loaded = None
         with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):
             state = json.loads((self._tree / "state.json").read_bytes())
             is_complete = all((self.root / path).stat().st_size == size for path, size in state["files"].items())
             if is_complete and state["commit"] and isinstance(state["left_out"], list):
                 loaded = state
-        # Assigned only here, since other threads use the previous state in the meantime.
+        # Assign the state only at the end, since other threads use the previous one.
         self._state = loaded
 
     def problems(self) -> list[Problem]:
-        """Return the reason that the last fetch failed, and the files of the commit that were left out."""
+        """Return the reason why the last fetch failed, if it did, and the files and plugins that were left out."""
         listed = [] if self._state is None else self._state["left_out"]
         left_out = [*(Problem(path, None, reason) for path, reason in listed), *self._plugin_problems]
         if not self.failure:
@@ -110,8 +112,8 @@ class Checkout:
 
     def update(self, stop: Event, timeout: float) -> bool:
         """Fetch the current commit of the reference. Return True if it has changed. Blocks for at most `timeout`
-        seconds, or until `stop` is set. Raises PromptError after a failure, which is then among the problems; the
-        cache remains unchanged."""
+        seconds, or until `stop` is set. After a failure, raises PromptError and adds it to the problems; the cache
+        stays as it was."""
         try:
             changed = self._update(stop, timeout)
         except (PromptError, OSError) as error:
@@ -152,15 +154,15 @@ class Checkout:
             try:
                 (scratch / "tree").rename(self._tree)
             except OSError:
-                # If there is a tree, another process has put it there first, and it is used.
+                # If there is a tree, another process was faster, so use its tree.
                 if not self._tree.exists():
                     raise
         self.load()
         return True
 
     def _write(self, tree: Path, source: Source, commit: str) -> dict[str, Any]:
-        """Write the files of a commit; return the state to save. Raises PromptError if they are too many or too
-        large."""
+        """Write the files of a commit, and return the state to save. Raises PromptError if there are too many files,
+        or they are too large."""
         source.fetch(commit)
         blobs, left_out = source.files(commit), dict[str, str]()
         suggestion = "Name a subdirectory of the repository." if isinstance(self.address, Address) else ""
@@ -197,8 +199,8 @@ class Checkout:
         return tree / self.root.relative_to(self._tree)
 
     def _fetch_plugins(self, tree: Path, stop: Event, deadline: float) -> "dict[str, Checkout]":
-        """Fetch the plugins in other repositories, and return the available ones by name. The reasons that others are
-        unavailable become problems."""
+        """Fetch the plugins in other repositories, and return the available ones by name. Add a problem for each of
+        the others."""
         self._plugin_problems = []
         plugins: dict[str, Checkout] = {}
         root, listed = self._find_root(tree), list[Plugin]()
@@ -224,8 +226,8 @@ class Checkout:
         return plugins
 
     def _add_plugins(self, tree: Path, state: dict[str, Any], plugins: "dict[str, Checkout]") -> None:
-        """Copy the plugins into the library in `tree`, and save its state. A plugin that would exceed the library's
-        limits is left out, and becomes a problem."""
+        """Copy the plugins into the library in `tree`, and save its state. A plugin that would exceed the limits of
+        the library is left out and reported."""
         root, files, left_out = self._find_root(tree), state["files"], list(state["left_out"])
         for name, checkout in plugins.items():
             plugin = checkout._state or {}  # noqa: SLF001 - of the same class
@@ -253,7 +255,7 @@ class Checkout:
 
 
 def _write_file(path: Path, data: bytes, executable: bool) -> str:
-    """Write a file. Return the reason that it can't be written, or ""."""
+    """Write a file. Return the reason if it can't be written, or else ""."""
     if data.startswith(_LFS):
         return "its contents are in Git LFS, which is not fetched"
     try:

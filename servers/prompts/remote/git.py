@@ -1,8 +1,8 @@
 """Runs git to find the commit of a reference, and to read the files of that commit.
 
 Nothing is checked out. The objects of one commit are fetched into an empty bare repository, and the files are read
-from it as data. So hooks, filters, attributes and submodules have no effect, and links and names are checked before
-anything is written. The user's own git configuration is used, since it contains the credentials.
+from it as data. So hooks, filters, attributes and submodules have no effect, and the caller can check links and names
+before it writes anything. The user's own git configuration is used, since it contains the credentials.
 """
 
 import os
@@ -42,8 +42,8 @@ _ENVIRONMENT = {
     "SSH_ASKPASS": "",
 }
 _INHERITED_PREFIXES = ("GIT_CONFIG", "GIT_SSH", "GIT_SSL")
-"""Prefixes of the GIT_ variables that are passed on, since they configure connections. The others are not: they may
-select another repository, or make git do more."""
+"""Prefixes of the GIT_ variables that git gets, since they configure connections. Others may select another
+repository, or make git do more."""
 _TREE_LINE = re.compile(rb"(\d{6}) (\w+) ([0-9a-f]+) +(\d+|-)\t(.*)", re.DOTALL)
 _REASONS = {
     "could not read username|authentication failed|permission denied|terminal prompts disabled": "a login "
@@ -61,16 +61,16 @@ class Blob(NamedTuple):
 
     path: str
     mode: str
-    """The mode as in a git tree: 100644, 100755, 120000 for a link, 160000 for a submodule; or `encrypted` or
-    `compressed` for a file that can't be unpacked from an archive."""
+    """The mode as in a git tree: 100644, 100755, 120000 for a link, 160000 for a submodule; or for a file that can't
+    be unpacked from an archive, `encrypted` or `compressed`."""
     id: str
-    """The hash of git's object, or the file's name in an archive."""
+    """The hash of the object in git, or the name of the file in an archive."""
     size: int
 
 
 class Git:
-    """Runs git in the directory `scratch`, which must be empty at first. Each method blocks until git ends; git is
-    killed when `stop` is set, and `timeout` seconds after the creation of this object."""
+    """Runs git in the directory `scratch`, which must be empty at first. Each method blocks until git ends. Git is
+    killed when `stop` is set, or `timeout` seconds after this object was created."""
 
     def __init__(self, scratch: Path, address: Address, stop: Event, timeout: float) -> None:
         self._scratch = scratch
@@ -84,7 +84,7 @@ class Git:
         if self._address.commit is not None:
             return self._address.commit
         ref = self._address.ref
-        # An annotated tag is an object of its own; with ^{} after its name, git lists the commit that it points to.
+        # An annotated tag is a separate object. With ^{} after its name, git lists the commit to which it points.
         refs = [f"refs/tags/{ref}^{{}}", f"refs/tags/{ref}", f"refs/heads/{ref}"] if ref else ["HEAD"]
         listed = self._run(["ls-remote", "--", self._address.url, *refs], _MAX_LIST_BYTES).decode(errors="replace")
         commits = {name: commit for commit, _, name in (line.partition("\t") for line in listed.splitlines())}
@@ -118,7 +118,7 @@ class Git:
         ]
 
     def read(self, blobs: Sequence[Blob]) -> Iterator[bytes]:
-        """Yield the contents of the files, in order. Raises PromptError."""
+        """Yield the contents of the files, in the order of `blobs`. Raises PromptError."""
         request = "".join(f"{blob.id}\n" for blob in blobs).encode()
         max_bytes = MAX_TOTAL_BYTES + 200 * len(blobs)
         data, position = self._run(["cat-file", "--batch"], max_bytes, request), 0
@@ -130,7 +130,7 @@ class Git:
             yield data[start : position - 1]
 
     def _run(self, arguments: Sequence[str], max_bytes: int = 1_000, data: bytes = b"") -> bytes:
-        """Run git with these arguments, and `data` as its input; return its output. Raises PromptError if git fails,
+        """Run git with these arguments and `data` as input, and return its output. Raises PromptError if git fails,
         or if the output has more than `max_bytes` bytes."""
         settings = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
         if arguments[0] not in ("init", "ls-remote"):
@@ -169,7 +169,7 @@ class Git:
                 finally:
                     _kill(process)
         if process.returncode:
-            # git's own message may contain paths and secrets from the user's configuration.
+            # Don't use git's own message: it may contain paths and secrets from the user's configuration.
             text = error_file.read_text(errors="replace")
             matches = (reason for pattern, reason in _REASONS.items() if re.search(pattern, text, re.IGNORECASE))
             raise PromptError(

@@ -1,5 +1,5 @@
-"""Reads the files of packages, which are then written to the cache by the same rules for names, links and sizes as
-files from git repositories."""
+"""Reads the files of packages. The cache writes them by the same rules for names, links and sizes as files from
+git."""
 
 import hashlib
 import stat
@@ -20,13 +20,13 @@ _MAX_ARCHIVE_BYTES = 64_000_000
 _MAX_DIRECTORY_BYTES = 16_000_000
 """Maximum size of an archive's list of files, in bytes."""
 _END_SIGNATURE, _END_BYTES, _MAX_COMMENT = b"PK\5\6", 22, 65_535
-"""The signature and the size of the record at the end of an archive, and the maximum size of the comment in it
+"""The first bytes and the size of the record at the end of an archive, and the maximum size of the comment after it
 (PKWARE APPNOTE, 4.3.16)."""
 _FOLDERS_OF_PROMPTS = frozenset({"agents", "commands", "prompts", "skills"})
 
 
 class Source(Protocol):
-    """The source of the files of a library."""
+    """The source of the files of a library: a git repository or a package."""
 
     def find_commit(self) -> str:
         """Return the current commit, or for a package a hash that changes with its files. Raises PromptError."""
@@ -38,7 +38,7 @@ class Source(Protocol):
         """Return the files of the commit, which must have been fetched. Raises PromptError."""
 
     def read(self, blobs: Sequence[Blob]) -> Iterator[bytes]:
-        """Yield the contents of the files, in order. Raises PromptError."""
+        """Yield the contents of the files, in the order of `blobs`. Raises PromptError."""
 
 
 def open_package(package: Package) -> Source:
@@ -52,8 +52,9 @@ class _Archive:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._top_folder = ""
-        """The only folder at the top of the archive, as in archives of repositories, with a slash. It is removed from
-        the paths. Empty if there is none, or if its name says how to read the files, so that it must stay."""
+        """The name of the only folder at the top of the archive, with a slash, which is removed from the paths.
+        Archives of repositories have such a folder. Empty if there is none, or if its name says how to read the
+        files."""
 
     def find_commit(self) -> str:
         return _hash_file(self._path, _MAX_ARCHIVE_BYTES)
@@ -77,7 +78,7 @@ class _Archive:
             self._top_folder = "" if has_meaning else f"{top}/"
         blobs: list[Blob] = []
         for info in listed:
-            # The mode as in a git tree, or the reason that the file can't be unpacked.
+            # Determine the mode as in a git tree, or the reason why the file can't be unpacked.
             attributes = info.external_attr >> 16
             mode = "100755" if attributes & stat.S_IXUSR else "100644"
             if stat.S_ISLNK(attributes):
@@ -100,7 +101,7 @@ class _Archive:
 
 
 def _unpack(archive: ZipFile, blob: Blob) -> bytes:
-    """Return the contents of a file, cut at its declared size."""
+    """Return the contents of a file, but at most one byte more than its declared size."""
     try:
         with archive.open(blob.id) as file:
             return file.read(blob.size + 1)
@@ -112,7 +113,7 @@ def _open_archive(path: Path) -> ZipFile:
     """Open an archive. Raises PromptError if it is not one, or has too many files."""
     try:
         with path.open("rb") as file:
-            # The list of files is read before files can be counted, so its size is checked first.
+            # `ZipFile` reads the whole list of files, so check the size of the list before.
             size = file.seek(0, 2)
             file.seek(max(0, size - _END_BYTES - _MAX_COMMENT))
             end = file.read()
@@ -127,7 +128,7 @@ def _open_archive(path: Path) -> ZipFile:
 
 
 class _Marketplace:
-    """A marketplace file alone. The files in its folder are served from there, and are not part of this package."""
+    """Only a marketplace file. Files in its folder are served from the folder, and are not part of this package."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -1,6 +1,6 @@
-"""Plugins in a marketplace, in Claude Code's format (its documentation, Plugin marketplaces).
+"""Parses marketplace files, which list plugins, in Claude Code's format (its documentation, Plugin marketplaces).
 
-Plugins with a relative path are files of the library itself. The others are in their own git repositories.
+Plugins with a relative path are in folders of the library itself. The others are in git repositories of their own.
 """
 
 import json
@@ -20,18 +20,18 @@ _SSH_ADDRESS = re.compile(r"([A-Za-z0-9_.-]+@[A-Za-z0-9.-]+):([^:]+)")
 
 
 class Plugin(NamedTuple):
-    """A plugin that is not a folder of the marketplace."""
+    """A plugin that is not in a folder of the library with the marketplace."""
 
     name: str
     address: Address | None
-    """The address; None if it can't be fetched."""
+    """The address of the plugin; None if it can't be fetched."""
     reason: str = ""
-    """The reason that it can't be fetched."""
+    """The reason why the plugin can't be fetched."""
 
 
 def parse_marketplace(data: bytes, root: Path, scheme: str) -> list[Plugin]:
-    """Return the plugins in other repositories, and those whose folder is missing below `root`, the marketplace's
-    folder. `scheme` is that of the marketplace's address. Raises PromptError if the file is not a marketplace."""
+    """Return the plugins that are in other repositories or can't be found. `root` is the folder with the marketplace,
+    and `scheme` is that of its address. Raises PromptError if the file is not a marketplace."""
     try:
         content = json.loads(data)
         rows, metadata = content["plugins"], content.get("metadata") or {}
@@ -62,9 +62,11 @@ def parse_marketplace(data: bytes, root: Path, scheme: str) -> list[Plugin]:
 
 
 def _parse_source(name: str, source: Any, scheme: str) -> Plugin:
-    """Return the plugin with the address in its `source`, which is of the type github, url or git-subdir. The address
-    must use HTTPS or `scheme`, the marketplace's own: a remote marketplace must not refer to a repository on this
-    machine."""
+    """Return the plugin with the address in its `source`, which must be of the type github, url or git-subdir.
+
+    The address must use HTTPS, or the scheme of the marketplace: a remote marketplace must not refer to a repository
+    on this machine.
+    """
     kind = source.get("source") if isinstance(source, dict) else None
     if kind not in ("github", "url", "git-subdir"):
         return Plugin(name, None, f"its source is {str(kind)[:40]!r}, and only git repositories are fetched")

@@ -1,4 +1,4 @@
-"""Updates of git libraries while the server is running."""
+"""Updates libraries from git repositories and packages while the server is running."""
 
 import logging
 import time
@@ -37,8 +37,8 @@ class Updates:
                 await self._update(checkout, remaining)
 
     async def run(self, changed: Callable[[], Awaitable[None]]) -> None:
-        """Look for new commits until cancelled: at once, and then at intervals (with 0 minutes only once). Call
-        `changed` after each change of a library's contents, or of the reason that it can't be fetched."""
+        """Look for new commits at once, and then at intervals until cancelled (with 0 minutes only once). Call
+        `changed` after each change of a library's contents, or of the reason why it can't be fetched."""
         while True:
             for checkout in self._checkouts:
                 before = checkout.failure
@@ -57,7 +57,7 @@ class Updates:
             log.warning("%s", error.reason)
             return False
         finally:
-            # A cancellation does not end the thread, but this makes it kill git and end within a moment.
+            # Cancellation does not end the thread. Make it kill git, so that it ends within a moment.
             stop.set()
         if changed:
             log.info("%s: commit %s", checkout.address, checkout.commit)

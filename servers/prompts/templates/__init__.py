@@ -1,1 +1,1 @@
-"""Renders a prompt's template, with the values of its arguments, to messages."""
+"""Renders the templates of prompts to messages, and converts prompts for hosts."""

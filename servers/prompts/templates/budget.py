@@ -13,16 +13,16 @@ MAX_ITEMS = 10_000
 MAX_SOURCE_LENGTH = 100_000
 """Maximum size of a prompt's templates with all includes, in characters."""
 MAX_FILE_BYTES = 4_000_000
-"""Maximum size of an embedded file in bytes; all of a prompt's files together may have twice as many."""
+"""Maximum size of an embedded file in bytes. All files of a prompt together may have twice as many."""
 _MAX_CREATED = 10_000_000
 """Maximum number of characters and items in all values that a template creates."""
 _MAX_STEPS = 100_000
 RENDER_SECONDS = 1.0
-"""The time limit in seconds, unless a rendering has its own."""
+"""The default time limit of a rendering, in seconds."""
 
 
 class RenderBudget:
-    """The remaining budget of a rendering, and the templates that it may include."""
+    """What a rendering may still use of each limit, and the templates that it may include."""
 
     def __init__(self, partials: dict[str, Any], seconds: float = RENDER_SECONDS) -> None:
         self.partials = partials

@@ -1,4 +1,4 @@
-"""The template filters. Each call counts as a step, and none returns text larger than the limit of a prompt."""
+"""The filters that templates can use. Each call counts as a step, and the size of each result is limited."""
 
 import json
 import re
@@ -14,18 +14,18 @@ from servers.prompts.templates.budget import MAX_CHARACTERS, MAX_ITEMS, current_
 from shared.text import code_block
 
 COMPARED, INDEXED, ITERATED, JOINED = "_compared", "_indexed", "_iterated", "_joined"
-"""Filters that `sandbox` inserts into templates to count what Jinja would not: a comparison, a value of which an item
-or a slice is taken, the items of a loop, and the texts around `~`. `sandbox` refuses them in authors' templates."""
+"""Filters that `sandbox` inserts into templates, to count what Jinja would not: comparisons, values of which an item
+or a slice is taken, the items of loops, and the texts around `~`. `sandbox` refuses them if an author uses them."""
 
 
 def require_size(size: int, maximum: int = MAX_CHARACTERS) -> None:
-    """Check the size that a text or a list would have. Raises PromptError if it is larger than `maximum`."""
+    """Raise PromptError if a text or a list would have a size larger than `maximum`."""
     if size > maximum:
         raise PromptError("too_large", f"a text or list in a template grows larger than {maximum:,}")
 
 
 def count_created(value: Any) -> Any:
-    """Return the value, counted against the memory budget."""
+    """Count the size of the value (see `RenderBudget.count_created`), and return the value."""
     if isinstance(value, str):
         require_size(len(value))
         current_budget.get().count_created(len(value))
@@ -36,7 +36,7 @@ def count_created(value: Any) -> Any:
 
 
 def format_value(value: Any) -> str:
-    """Return the text of a value; "" for None. Raises TypeError for a list, which has no text form."""
+    """Return the text of a value; "" for None. Raises TypeError for a list, since it has no text form."""
     if value is None:
         return ""
     if isinstance(value, str | int | float | Undefined):
@@ -52,7 +52,7 @@ def _join(value: Any, separator: str = "") -> str:
 
 def _replace(value: Any, old: str, new: str) -> str:
     text = format_value(value)
-    # If `old` is empty, it is counted before, between and after all characters, as it is replaced.
+    # If `old` is empty, `count` counts it before, between and after all characters, where it is replaced.
     count = text.count(old)
     require_size(len(text) + count * max(len(new) - len(old), 0))
     return text.replace(old, new)
@@ -87,11 +87,11 @@ def _text_filter(function: Callable[..., str]) -> Callable[..., str]:
 
 _UNCOUNTED: dict[str, Callable[..., Any]] = {
     "capitalize": _text_filter(str.capitalize),
-    # Like Jinja's filter, except that an empty value counts as missing, as for arguments.
+    # This is like Jinja's filter, except that an empty value counts as missing, as for arguments.
     "default": lambda value, default_value="", boolean=True: (
         default_value if isinstance(value, Undefined) or value is None or (boolean and not value) else value
     ),
-    # Only a word of the language is used: with a line break in it, an argument could end the block before its text.
+    # Remove all but word characters from the language: with a line break, an argument could end the block too early.
     "fence": lambda value, language="": code_block(format_value(value), re.sub(r"[^\w+#.-]", "", language)),
     "first": lambda value: next(iter(value), ""),
     "float": float,
@@ -119,7 +119,7 @@ _UNCOUNTED: dict[str, Callable[..., Any]] = {
 def _count(function: Callable[..., Any], *, counts_size: bool) -> Callable[..., Any]:
     """Return a filter that counts its calls and, if it `counts_size`, the size of what it returns."""
 
-    # Because of the context parameter, no filter runs while a template is compiled.
+    # Because of `pass_context`, Jinja does not run filters while it compiles a template.
     @pass_context
     @wraps(function)
     def counted(_: Context, *args: Any, **keywords: Any) -> Any:

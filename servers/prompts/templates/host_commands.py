@@ -1,10 +1,10 @@
 """Exports a prompt as a command of a host.
 
-The text of the command is the prompt rendered with the host's own placeholders as arguments. Hosts have no
-conditions. If a template does more with an optional argument than insert it, the argument keeps its default, which is
-reported as a loss; a template that does so with a required argument is refused. Then the prompt and the command are
-rendered with the same values, to check that the results are the same. So a text in which the host would find a
-placeholder that the prompt does not have is refused, and never written incorrectly.
+The text of the command is the prompt, rendered with the host's own placeholders as the values of arguments. Hosts
+have no conditions. If a template does more with an optional argument than insert it, the argument keeps its default,
+which is reported as a loss. If it does so with a required argument, the template is refused. Then the prompt and the
+command are rendered with the same values, to check that the results are the same. So if the host would find a
+placeholder that the prompt does not have, the template is refused too.
 """
 
 import json
@@ -33,14 +33,14 @@ _DYNAMIC: dict[Syntax, re.Pattern[str]] = {
     "opencode": _SHELL_COMMAND,
     "vscode": re.compile(r"\$\{(?:file|selectedText|selection|workspaceFolder)\w*\}|#file:\S+"),
 }
-"""Text other than arguments that a host replaces, with a program's output or a file."""
+"""Text that a host replaces with the output of a program or with a file."""
 _FIRST_LINE = 2
-"""The line at which the front matter begins, counted from 1."""
+"""The number of the first line of front matter in a file, counted from 1."""
 _MAX_CODEX_WORDS = 9
 _TESTABLE = ("string", "enum", "file", "url")
-"""The types of arguments for which only an omitted value is false in a template."""
+"""The types of arguments of which no value is false in a template, unless the argument is omitted."""
 _INSERTABLE = (*_TESTABLE, "number")
-"""The types of arguments whose values are inserted as they were typed. A number may be false, if it is 0."""
+"""The types of arguments whose values are inserted as they were typed. The number 0 is false."""
 _AS_SKILL = "Export it as a skill, without --as."
 _MAX_SHOWN = 80
 """Maximum number of characters of a line in an error."""
@@ -57,13 +57,13 @@ class Host(NamedTuple):
     ending: str
     """The file name extension."""
     keys: tuple[str, ...]
-    """The front matter keys that it supports, of those that other hosts support too."""
+    """The keys of front matter that the host supports, of those that other hosts support too."""
     all: str | None
     """The placeholder for all typed text; None if the host has none."""
     word: MakePlaceholder | None = None
-    """The placeholder for an argument that is one of the typed words."""
+    """Makes the placeholder for an argument that is one of the typed words; None if the host has none."""
     named: MakePlaceholder | None = None
-    """The placeholder for an argument with a name."""
+    """Makes the placeholder for an argument with a name; None if the host has none."""
 
 
 def _codex_placeholder(number: int, argument: Argument) -> str:
@@ -122,11 +122,12 @@ class Command(NamedTuple):
 
     data: bytes
     losses: tuple[str, ...]
-    """The parts of the prompt that it lacks."""
+    """The parts of the prompt that the command lacks."""
 
 
 def make_command(rendering: Rendering, data: bytes, host: Host) -> Command:
-    """Return the command equivalent to a prompt whose file contains `data`. Raises PromptError if there is none."""
+    """Return the command that is equivalent to a prompt. `data` is the prompt's file. Raises PromptError if there is
+    none."""
     prompt = rendering.prompt
     if prompt.syntax == host.syntax:
         return Command(data, ())
@@ -155,7 +156,7 @@ def make_command(rendering: Rendering, data: bytes, host: Host) -> Command:
     )
     trial = _Trial(rendering, Rendering(command, _read_nothing), chosen, fixed)
     trial.require_same(host)
-    # A required argument in `fixed` is unused: if it were used otherwise, the template would have been refused.
+    # A required argument in `fixed` is unused: if the template used it, it would be chosen, or the template refused.
     for label, required in (("optional", False), ("unused", True)):
         names = [repr(item.name) for item in prompt.arguments if item.name in fixed and item.required is required]
         if names:
@@ -205,7 +206,7 @@ def _choose_placeholders(prompt: Prompt, arguments: Sequence[Argument], host: Ho
         accepted = "no arguments" if host.all is None else f"one argument, {host.all}"
         reason = f"commands of {host.title} take {accepted}, but it needs {format_names(arguments)}"
         raise PromptError("bad_prompt", reason, _AS_SKILL)
-    # The only argument of a template takes all typed text; with a numbered or named placeholder it would be one word.
+    # The only argument of a template gets all typed text. With a numbered or named placeholder it would be one word.
     is_text = prompt.syntax == "jinja" and host.named is not host.word
     if len(arguments) == 1 and host.all and (arguments[0].name == _ALL_WORDS or host.word is None or is_text):
         return {arguments[0].name: host.all}
@@ -218,7 +219,7 @@ def _choose_placeholders(prompt: Prompt, arguments: Sequence[Argument], host: Ho
 
 
 def _render(rendering: Rendering, values: Mapping[str, Any]) -> str:
-    """Render the prompt to a single text. Raises PromptError if it contains anything else."""
+    """Render the prompt to a single text. Raises PromptError if it has several messages, or files."""
     messages = rendering.render(values)
     if len(messages) != 1 or not isinstance(messages[0].content, Text):
         reason = "a command is one text, but the prompt has several messages, or files in them"
@@ -227,8 +228,8 @@ def _render(rendering: Rendering, values: Mapping[str, Any]) -> str:
 
 
 def _choose_front(prompt: Prompt, data: bytes, host: Host) -> tuple[str, tuple[str, ...]]:
-    """Return the front matter for the host, and the names of the keys that are lost. Lines of the prompt's own front
-    matter are copied where possible."""
+    """Return the front matter for the host, and what is lost of the prompt's own. Lines of the prompt's front matter
+    are copied where possible."""
     match = _FRONT_MATTER.match(_decode(data)) if prompt.syntax not in ("jinja", "gemini") else None
     if match is None:
         lost = [key for key, value in (("title", prompt.title), ("tags", prompt.tags)) if value]
@@ -248,7 +249,7 @@ def _choose_front(prompt: Prompt, data: bytes, host: Host) -> tuple[str, tuple[s
     parts = zip(keys, starts, [*starts[1:], None], strict=True)
     written = "".join("".join(lines[start:end]) for key, start, end in parts if key in supported)
     lost = [key for key in keys if key not in supported]
-    # The values are written anew if the copied lines have another meaning alone, as with YAML's anchors.
+    # If the copied lines alone mean something else, for example because of YAML anchors, write the values anew.
     with suppress(PromptError):
         if parse_document(f"---\n{written}---\n".encode()).front == supported:
             return written, tuple(lost)
@@ -275,7 +276,7 @@ def _write(prompt: Prompt, host: Host, front: str, text: str, data: bytes) -> by
 
 
 class _Trial(NamedTuple):
-    """A comparison of a prompt with its command, both rendered with the same values."""
+    """Compares a prompt (`ours`) with its command (`theirs`). Both are rendered with the same values."""
 
     ours: Rendering
     theirs: Rendering
@@ -300,15 +301,15 @@ class _Trial(NamedTuple):
                 raise PromptError("bad_prompt", f"{reason}{line[:_MAX_SHOWN]!r}", _AS_SKILL)
 
     def find_losses(self) -> tuple[str, ...]:
-        """Return the properties of the template that the command lacks. A command has no defaults, and its fences do
-        not become longer when an argument contains one."""
+        """Return the properties of the template that the command lacks. A command has no defaults, and a fence in it
+        does not become longer if an argument contains a fence."""
         if self.ours.prompt.syntax != "jinja":
             return ()
         names = {argument.name: argument.name for argument in self.arguments}
         required = {argument.name: argument.name for argument in self.arguments if argument.required}
         fenced, actual = self._render_both({name: f"```\n{value}\n```" for name, value in names.items()})
         losses = ["longer fences around arguments with a fence in them"] if fenced != actual else []
-        # Optional arguments are omitted together and one at a time, since the default of one may be another's value.
+        # Omit optional arguments together and one at a time, since the default of one may be the value of another.
         optional = names.keys() - required.keys()
         left_out = [required, *({key: names[key] for key in names if key != name} for name in optional)]
         pairs = map(self._render_both, left_out)
@@ -317,8 +318,8 @@ class _Trial(NamedTuple):
         return tuple(losses)
 
     def _match_names(self) -> dict[str, str]:
-        """Return the command's name for each argument: the same name, perhaps in another case, or else the name of
-        the argument at the same position."""
+        """Return, for each argument of the prompt, the name of the command's argument: the same name, perhaps in
+        another case, or else that of the argument at the same position."""
         prompt = self.ours.prompt
         names = prompt.words or tuple(argument.name for argument in self.arguments)
         theirs = self.theirs.prompt.words or tuple(argument.name for argument in self.theirs.prompt.arguments)
@@ -328,8 +329,8 @@ class _Trial(NamedTuple):
         return dict(zip(names, theirs, strict=False))
 
     def _render_both(self, values: Mapping[str, str]) -> tuple[str, str]:
-        """Return the text of the prompt and that of the command with these values. Surrounding white space is
-        removed, since a file of a command does not keep it."""
+        """Return the text of the prompt and that of the command with these values. White space around them is
+        removed, since the file of a command does not keep it."""
         names = self._match_names()
         defaults = {argument.name: parse_value(argument, "") for argument in self.arguments}
         ours = _render(self.ours, {**self.fixed, **defaults, **values})

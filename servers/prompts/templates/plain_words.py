@@ -1,6 +1,6 @@
-"""Prompts as plain text, for the skills of agents that don't fill in templates.
+"""Writes prompts as plain text for skills, since agents don't fill in templates.
 
-The template is rendered with a value for each required argument: its name in brackets. A list before the text
+The template is rendered with the name of each required argument in brackets as its value. A list before the text
 describes the arguments, so that the agent takes their values from the user's request.
 """
 
@@ -18,7 +18,7 @@ _OPTIONAL_HEAD = "If the request gives one of these, use it; otherwise leave it 
 
 
 class _Absent(str):
-    """A string that represents missing text. It is false, so that a template treats it as missing."""
+    """The name of an omitted argument in brackets. It is false, so that a template treats the argument as missing."""
 
     __slots__ = ()
 
@@ -27,7 +27,7 @@ class _Absent(str):
 
 
 def write_plain_text(rendering: Rendering) -> str:
-    """Return the text. Raises PromptError if the template does more with an argument than insert it."""
+    """Return the prompt as plain text. Raises PromptError if the template can't be rendered without real values."""
     arguments = rendering.prompt.arguments
     values: dict[str, Any] = {}
     for argument in arguments:

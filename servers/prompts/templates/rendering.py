@@ -1,6 +1,6 @@
-"""Prompts as messages: templates are compiled once, then rendered with the values of arguments.
+"""Renders prompts to messages. Templates are compiled once, and then rendered with the values of arguments.
 
-The text of an argument is inserted when a message is rendered, and rendered text is never parsed as a template.
+Values of arguments are inserted when a message is rendered, and rendered text is never parsed as a template.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,13 +28,15 @@ if TYPE_CHECKING:
     from servers.prompts.templates.sandbox import Sandbox, Use
 
 Read = Callable[[str, int], bytes]
-"""Returns the contents of a library's file, up to the given number of bytes. Raises PromptError."""
+"""Returns the contents of a file in the library. Raises PromptError, also if it has more than the given number of
+bytes."""
 _MAX_DEPTH = 10
 _MAX_PARTIALS = 50
 _MAX_PARTS = 8_000
-"""Maximum number of parts in a prompt's templates. Compiling that many takes half a second."""
+"""Maximum number of parts (see `Sandbox.find_includes`) in the templates of a prompt. Compiling that many takes half
+a second."""
 _CODE_NAME_PREFIX = "prompt: "
-"""Prefix of the file names of compiled templates, by which a traceback's lines in templates are recognized."""
+"""Prefix of the file names of compiled templates. It shows which frames of a traceback are in templates."""
 
 
 class Text(NamedTuple):
@@ -49,7 +51,7 @@ class EmbeddedFile(NamedTuple):
     kind: str
     """image, audio or resource."""
     path: str
-    """The path in the prompt's library, relative to the prompt's base."""
+    """The path in the library, relative to `Prompt.base`."""
     mime_type: str
     data: bytes
 
@@ -65,10 +67,11 @@ class Rendering:
     """A prompt, ready to be rendered. Any thread may use it."""
 
     def __init__(self, prompt: Prompt, read: Read) -> None:
-        """Read the templates that the prompt includes, and compile all. Raises PromptError."""
+        """Read the templates that the prompt includes, and compile all templates. Raises PromptError."""
         self.prompt = prompt
         self.is_quick = self.was_late = False
-        """`is_quick`: the last rendering in a thread was fast. `was_late`: one without a thread took too long."""
+        """`is_quick`: True if the last rendering in a thread was fast. `was_late`: True if a rendering without a
+        thread took too long."""
         self._read = read
         self._partials: dict[str, Template] = {}
         self._templates: dict[int, Template] = {}
@@ -81,12 +84,12 @@ class Rendering:
 
     @property
     def embeds(self) -> tuple[str, ...]:
-        """The files in its messages."""
+        """The paths of the files in the prompt's messages."""
         return tuple(dict.fromkeys(message.content for message in self.prompt.messages if message.kind != "text"))
 
     @property
     def depends_only_on_prompt(self) -> bool:
-        """True if it needs no file except the prompt's own."""
+        """True if rendering needs no file except the prompt's own."""
         return not self._partials and not self.embeds
 
     def uses(self) -> "Iterator[Use]":
@@ -109,8 +112,7 @@ class Rendering:
             current_budget.reset(token)
 
     def get_file(self, path: str) -> EmbeddedFile:
-        """Return the file with that path in a message, with its current contents. Raises PromptError if there is no
-        such file."""
+        """Return the current contents of the file with this path, which must be in a message. Raises PromptError."""
         for message in self.prompt.messages:
             if message.kind != "text" and message.content == path:
                 return self._read_file(message)
@@ -140,14 +142,14 @@ class Rendering:
 
 
 def find_used_names(prompt: Prompt, read: Read) -> frozenset[str]:
-    """Return the names of values that the prompt's templates use, or of arguments with a placeholder in its text.
-    Raises PromptError for templates that can't be compiled."""
+    """Return the names of the values that the prompt's templates use. A prompt without templates has only arguments
+    that its text uses. Raises PromptError for templates that can't be compiled."""
     texts = [message.content for message in prompt.messages if message.kind == "text"]
     if prompt.syntax != "jinja":
         return frozenset(argument.name for argument in prompt.arguments)
     partials = [_get_sandbox().names(source) for source in _read_sources(prompt, read).values()]
     templates = [_get_sandbox().names(source) for source in texts]
-    # An included template sees the names that the template around it sets, so these need not be arguments.
+    # An included template can use names that the including template sets, so these need not be arguments.
     assigned = {name for _, names in (*partials, *templates) for name in names}
     partial_names = {name for names, _ in partials for name in names}
     return frozenset((partial_names - assigned).union(*(names for names, _ in templates)))
@@ -169,7 +171,7 @@ def _get_sandbox() -> "Sandbox":
 
 
 class _Sources:
-    """The templates of a prompt, and those that they include."""
+    """Reads the templates that the templates of a prompt include, and limits their number and size."""
 
     def __init__(self, read: Read) -> None:
         self._read = read
@@ -178,8 +180,8 @@ class _Sources:
         """The included templates by name. A template comes after those that it includes."""
 
     def add(self, source: str, line: int, chain: tuple[str, ...] = ()) -> None:
-        """Read the templates that `source` includes, recursively. `chain` contains the names of the includes that
-        lead to it. Raises PromptError, also for circular includes."""
+        """Read the templates that `source` includes, recursively. `chain` contains the names of the templates that
+        are included on the way to it. Raises PromptError, also for circular includes."""
         self._characters += len(source)
         if self._characters > MAX_SOURCE_LENGTH:
             reason = f"the templates have more than {MAX_SOURCE_LENGTH:,} characters in total"
@@ -215,7 +217,7 @@ def _compile(source: str, name: str, line: int) -> "Template":
 
 
 def _join_pieces(pieces: Iterable[str], budget: RenderBudget) -> str:
-    """Join the pieces. Stops with an error once the text gets too long."""
+    """Join the pieces. Raises PromptError once the text is too long."""
     checked = []
     for piece in pieces:
         budget.count_written(len(piece))
@@ -225,8 +227,8 @@ def _join_pieces(pieces: Iterable[str], budget: RenderBudget) -> str:
 
 @contextmanager
 def _translate_errors(name: str, line: int) -> Iterator[None]:
-    """Translate a template's errors to PromptError. The template begins at `line` of the prompt's file, or is
-    included there and called `name`."""
+    """Convert errors of a template in the block to PromptError. The template begins at `line` of the prompt's file;
+    if `name` is not empty, it is an included one, which is included there."""
     from jinja2 import TemplateError, TemplateSyntaxError
 
     try:
@@ -236,7 +238,7 @@ def _translate_errors(name: str, line: int) -> Iterator[None]:
     except (RecursionError, SyntaxError, MemoryError):
         raise _make_error("the template is nested too deeply", name, line, 1) from None
     except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
-        # The name of the included template, or "", and its line that raised the error: those of the innermost frame.
+        # Find the innermost frame in a template: the name of the included template, or "", and the line in it.
         where, number = "", 1
         for frame, code_line in walk_tb(error.__traceback__):
             code_name = frame.f_code.co_filename

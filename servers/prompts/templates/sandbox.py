@@ -1,11 +1,10 @@
-"""Jinja for prompts: the immutable sandbox, restricted to the part of the language that can be bounded.
+"""Restricts Jinja's immutable sandbox to the part of the language whose time and memory can be limited.
 
-A template has outputs, filters, tests, comparisons, arithmetic, `if`, `for`, `set`, `with` and includes of constant
-names. It has no macros, no inheritance, no imports, no attributes except the attributes of `loop`, and no calls
-except `range(...)`. Everything that could recurse, access objects or escape the counting is refused, with its line,
-when the template is read. For the rest, sizes are limited where values grow (arithmetic, `~`, filters), and steps are
-counted where they repeat (loops, filters, includes). Jinja's sandbox is a second barrier, which should never be
-reached.
+A template can have outputs, filters, tests, comparisons, arithmetic, `if`, `for`, `set`, `with` and includes of
+constant names. It can't have macros, inheritance, imports, attributes except those of `loop`, or calls except
+`range(...)`. Everything that could recurse, access objects or escape the counting is refused when the template is
+parsed. For the rest, sizes are limited where values grow (arithmetic, `~`, filters), and steps are counted where they
+repeat (loops, filters, includes). Jinja's sandbox is a second barrier, which should never be reached.
 """
 
 import math
@@ -73,7 +72,8 @@ _TESTS = "defined undefined none string number boolean true false in eq ne lt le
 _RESERVED_NAMES = {"loop", "range"}
 _MAX_BITS = 256
 _INSERTING_FILTERS = {"default", "fence", "trim", JOINED}
-"""Filters that insert a value that is not empty without examining it. `fence` examines its argument `language`."""
+"""Filters that insert a value as it is, unless it is empty. The argument `language` of `fence` is not just
+inserted."""
 
 
 class Use(NamedTuple):
@@ -83,7 +83,7 @@ class Use(NamedTuple):
     line: int | None
     """The line; None in an included template."""
     how: Literal["written", "tested", "judged"]
-    """Inserted into the text, tested for being empty, or used in any other way."""
+    """`written`: inserted into the text. `tested`: only tested whether it is empty. `judged`: used in another way."""
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
@@ -94,11 +94,11 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def __init__(self) -> None:
         super().__init__(
             undefined=StrictUndefined,
-            # Because of the context parameter, it does not run while a template is compiled.
+            # Because of `pass_context`, Jinja does not call this while it compiles a template.
             finalize=pass_context(lambda _, value: format_value(value)),
             trim_blocks=True,
             lstrip_blocks=True,
-            # Otherwise constant parts would be computed while a template is compiled, without being counted.
+            # With optimization, Jinja would compute constant parts while it compiles a template, without counting.
             optimized=False,
             autoescape=False,
         )
@@ -107,12 +107,13 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self.globals = {"range": _range}
 
     def template(self, source: str, name: str) -> Template:
-        """Compile text to a template. Raises TemplateSyntaxError, and Python's errors for too deeply nested code."""
+        """Compile text to a template. Raises TemplateSyntaxError, or an error of Python for code that is nested too
+        deeply."""
         return Template.from_code(self, self.compile(source, name, filename=name), {"range": _range})
 
     def find_includes(self, source: str) -> tuple[tuple[str, ...], int]:
-        """Return the names that a template includes, and the number of its parts, to which the cost of compiling it
-        is proportional."""
+        """Return the names that a template includes, and the number of its parts, which are nodes of the syntax tree.
+        The time for compiling is proportional to this number."""
         parts = list(_walk(self.parse(source)))
         names = (part.template for part in parts if isinstance(part, nodes.Include))
         return tuple(name.value for name in names if isinstance(name, nodes.Const)), len(parts)
@@ -130,7 +131,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return (use for use in _find_uses(tree, "judged") if use.name in outside)
 
     def get_template(self, name: Any, parent: str | None = None, globals: Any = None) -> Template:
-        """Return the template of an include, which was read with the prompt."""
+        """Return the template for an include. It was already read and compiled with the prompt."""
         budget = current_budget.get()
         budget.count_step()
         return budget.partials[name]  # type: ignore[no-any-return] # these are templates
@@ -144,7 +145,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """Compute an operation if the size of its result is within the limits. Raises OverflowError for a number that
-        is too large, TypeError for operands of other types."""
+        is too large, and TypeError for types that the operator does not support in templates."""
         current_budget.get().count_step()
         if isinstance(left, int | float) and isinstance(right, int | float):
             if any(isinstance(number, int) and number.bit_length() > _MAX_BITS for number in (left, right)):
@@ -164,7 +165,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         for node in _walk(tree):
             _check(node)
             _check_form(node)
-        # Filters count work that Jinja would do without counting.
+        # Insert filters that count work which Jinja would do without counting.
         for node in list(_walk(tree)):
             match node:
                 case nodes.For():
@@ -180,7 +181,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
 def _range(*bounds: int) -> list[int]:
     numbers = range(*bounds)
-    # The ends are checked first, since len() fails for a very large range.
+    # Check the ends first, since len() fails for a very large range.
     if numbers and (abs(numbers[0]) > MAX_ITEMS or abs(numbers[-1]) > MAX_ITEMS or len(numbers) > MAX_ITEMS):
         require_size(MAX_ITEMS + 1, MAX_ITEMS)
     return list(numbers)
@@ -195,7 +196,7 @@ def _walk(tree: nodes.Node) -> Iterator[nodes.Node]:
 
 
 def _find_uses(node: nodes.Node, how: Literal["written", "tested", "judged"]) -> Iterator[Use]:
-    """Yield the uses of names in a node, of which `how` is true for the node's own value."""
+    """Yield the uses of names in a node. `how` says how the value of the node itself is used."""
     match node:
         case nodes.Name(ctx="load"):
             yield Use(node.name, node.lineno or 1, how)
@@ -264,7 +265,7 @@ def _is_name(node: nodes.Node, name: str) -> bool:
 
 
 def _refuse(node: nodes.Node, reason: str) -> NoReturn:
-    # A node that Jinja adds around a tag may have no line.
+    # Nodes that Jinja itself adds around a tag may have no line.
     raise TemplateSyntaxError(reason, node.lineno or 1)
 
 
@@ -273,7 +274,7 @@ def _apply_filter(node: nodes.Node, name: str) -> nodes.Filter:
 
 
 class _ConcatReplacer(NodeTransformer):
-    """Replaces each `~`, whose result Jinja does not limit, with a filter."""
+    """Replaces each `~` with a filter, since Jinja does not limit the result of `~`."""
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802 (the name is Jinja's)
         items = nodes.List([self.visit(child) for child in node.nodes], lineno=node.lineno)

@@ -1,5 +1,5 @@
-"""Writes and deletes files in a folder atomically, through open directories and never through a link. Also writes
-skills, which are directories that appear with all their files at once."""
+"""Writes and deletes files in a folder atomically, without following links. It also writes skills: directories that
+appear with all their files at once."""
 
 import errno
 import hashlib
@@ -25,26 +25,26 @@ from shared.program.files.entries import Entry, remove_tree, stat_entry, unlink
 _MAX_BYTES = 16_000_000
 """Maximum size of a file that is replaced, in bytes."""
 _write_lock = Lock()
-"""Held from the check of a file until it is replaced."""
+"""Held from the check of a file until the file has been replaced."""
 
 Check = Callable[[bytes | None], None]
 """Called with the contents of the file, None if it does not exist. Raises an error if it must not be changed."""
 
 
 def allow_any_contents(_existing: bytes | None) -> None:
-    """A `Check` that lets any file be changed."""
+    """Allow to change any file: a `Check` that never raises."""
 
 
 def make_etag(data: bytes) -> str:
-    """Return an identifier of a file's content: 16 hexadecimal digits."""
+    """Return a hash that identifies the contents of a file: 16 hexadecimal digits."""
     return hashlib.blake2b(data, digest_size=8).hexdigest()
 
 
 def put(folder: Folder, path: str, data: bytes, check: Check, executable: bool = False) -> bool:
-    """Write `data` to the file at `path` atomically, after a check of its contents. Return True if the file is new.
+    """Call `check`, and write `data` to the file at `path` atomically. Return True if the file is new.
 
-    Missing directories are created. An existing file keeps its mode. Raises PromptError (`not_written`, `changed`),
-    and the errors raised by `check`.
+    Missing directories are created. An existing file keeps its mode. Raises PromptError with code `not_written` or
+    `changed`, and the errors of `check`.
     """
     with _open_entry(folder, path, make=True) as entry:
         existing = _check_entry(entry, check)
@@ -54,7 +54,8 @@ def put(folder: Folder, path: str, data: bytes, check: Check, executable: bool =
 
 
 def check_file(folder: Folder, path: str, check: Check) -> None:
-    """Check the file at `path` as before a change, but do not change it. Raises like `put`."""
+    """Call `check` for the file at `path` as `put` does, but do not change the file. Raises the same errors as
+    `put`."""
     *folders, name = _split(path)
     with _write_lock, translate_os_errors(path):
         try:
@@ -65,7 +66,7 @@ def check_file(folder: Folder, path: str, check: Check) -> None:
 
 
 def delete(folder: Folder, path: str, check: Check) -> None:
-    """Delete the file at `path`, after a check of its content. Raises like `put`."""
+    """Call `check`, and delete the file at `path`. Raises the same errors as `put`."""
     with _open_entry(folder, path) as entry:
         _check_entry(entry, check)
         unlink(entry)
@@ -90,7 +91,7 @@ def _split(path: str) -> list[str]:
 
 @contextmanager
 def translate_os_errors(path: str) -> Iterator[None]:
-    """Translate each OSError to a PromptError about `path`."""
+    """Convert an OSError in the block to a PromptError about `path`."""
     try:
         yield
     except FileExistsError:
@@ -98,15 +99,15 @@ def translate_os_errors(path: str) -> Iterator[None]:
             "changed", f"{path[:200]!r} has been created by another program in the meantime", "Try again."
         ) from None
     except OSError as error:
-        # The error's own text is not used, since it contains paths of this machine.
+        # Don't use the error's own text, since it contains paths of this machine.
         reason = os.strerror(error.errno) if error.errno else "input or output failed"
         what = "the path goes through a link, which is not followed" if error.errno == errno.ELOOP else reason
         raise PromptError("not_written", f"{path[:200]!r}: {what}") from None
 
 
 def _check_entry(entry: Entry, check: Check) -> os.stat_result | None:
-    """Return the status of the existing file, after calling `check`; None if it does not exist. Raises PromptError
-    for an entry that is not a file, or is write-protected."""
+    """Call `check`, and return the status of the file; None if it does not exist. Raises PromptError for an entry
+    that is not a file, or is write-protected."""
     status = stat_entry(entry)
     if status is None:
         check(None)
@@ -120,16 +121,17 @@ def _check_entry(entry: Entry, check: Check) -> os.stat_result | None:
 
 
 def find_differing(folder: Folder, name: str, files: Mapping[str, bytes]) -> list[str]:
-    """Return which of these files of the skill `name` exist in the folder with other contents."""
+    """Return the paths of those files of the skill `name` that exist in the folder with other contents."""
     existing = {path: data for path, data in files.items() if _exists(folder, name, path)}
     return [path for path, data in existing.items() if not _has_content(folder, name, path, data)]
 
 
 def write_skill(folder: Folder, name: str, files: Mapping[str, bytes], scripts: Collection[str] = ()) -> bool:
-    """Write a skill into the folder, with `scripts` executable. Return True if anything was written.
+    """Write a skill into the folder. The files in `scripts` are made executable. Return True if anything was written.
 
-    If there is no directory with that name, one appears with all files in it. Otherwise each differing file is
-    replaced atomically, SKILL.md last, and other files stay. Raises PromptError: `not_written`, `changed`.
+    If there is no directory with this name, it appears with all its files at once. If there is one, files that differ
+    are replaced one by one, SKILL.md last, and other files stay. Raises PromptError with code `not_written` or
+    `changed`.
     """
     if not _exists(folder, "", name):
         _write_new(folder, name, files, scripts)
@@ -153,7 +155,7 @@ def _write_new(folder: Folder, name: str, files: Mapping[str, bytes], scripts: C
         except PromptError as error:
             raise PromptError(error.code, error.reason.replace(temporary, name)) from None
         finally:
-            # Does nothing after the rename.
+            # After the rename, this does nothing.
             remove_tree(replacement)
         sync_directory(entry)
 

@@ -21,7 +21,7 @@ class SaveResult(NamedTuple):
     """The result of saving a prompt."""
 
     path: str
-    """The path in the library."""
+    """The path of the file in the library."""
     etag: str
     created: bool
     """False if a file was replaced."""
@@ -32,9 +32,9 @@ def save_prompt(
 ) -> SaveResult:
     """Write the file of a prompt, front matter and body, atomically. Blocks.
 
-    The file is in the first library, or with `draft` in its `_drafts`. It replaces the prompt with that name there,
-    but only if `if_match` is the etag of the existing file. Raises PromptError: `bad_prompt` with all errors in the
-    text, `already_exists`, `changed`, `read_only`, `not_written`.
+    The file is in the first library, or if `draft`, in its folder `_drafts`. An existing file is only replaced if
+    `if_match` is its etag. Raises PromptError with code `bad_prompt` and all errors in the text, or with code
+    `already_exists`, `changed`, `read_only` or `not_written`.
     """
     folder, path, data = _prepare(libraries, name, text, draft)
     created = put(folder, path, data, _make_replacement_check(path, if_match))
@@ -51,7 +51,7 @@ def check_saving(
 
 
 def _prepare(libraries: Libraries, name: str, text: str, draft: bool) -> tuple[Folder, str, bytes]:
-    """Return the folder, the path in it, and the data to write. Raises PromptError."""
+    """Return the folder, the path in it, and the data to write. Raises PromptError if the text is not valid."""
     library = _require_writable_library(libraries)
     declared_name = name
     if name in library:
@@ -85,8 +85,7 @@ def _prepare(libraries: Libraries, name: str, text: str, draft: bool) -> tuple[F
 def check_deleting(
     libraries: Libraries, name: str, draft: bool = False, if_match: str | None = None
 ) -> tuple[str, str]:
-    """Return the path and the etag of the file that `delete_prompt` would delete, without deleting. Blocks.
-    Raises the same errors."""
+    """Return the path and the etag of the file that `delete_prompt` would delete. Blocks. Raises the same errors."""
     folder, path = _find_deletable(libraries, name, draft)
     contents: list[bytes] = []
 
@@ -99,10 +98,10 @@ def check_deleting(
 
 
 def delete_prompt(libraries: Libraries, name: str, draft: bool = False, if_match: str | None = None) -> str:
-    """Delete the file of a prompt in the first library, and return its path; with `if_match`, only if the file has
-    that etag. Blocks.
+    """Delete the file of a prompt in the first library, and return its path. Blocks.
 
-    Raises PromptError: `not_found`, `changed`, `read_only`, `not_written`.
+    If `if_match` is given, it must be the etag of the file. Raises PromptError with code `not_found`, `changed`,
+    `read_only` or `not_written`.
     """
     folder, path = _find_deletable(libraries, name, draft)
     delete(folder, path, _make_deletion_check(path, if_match))
@@ -129,7 +128,8 @@ def _require_writable_library(libraries: Libraries) -> Library:
 
 
 def _make_replacement_check(path: str, if_match: str | None) -> Check:
-    """Return a check that allows a new file without `if_match`, and the replacement of a file with this etag."""
+    """Return a check that allows a new file if `if_match` is None, or else the replacement of a file with this
+    etag."""
 
     def check(data: bytes | None) -> None:
         if data is None and if_match is not None:
@@ -143,7 +143,7 @@ def _make_replacement_check(path: str, if_match: str | None) -> Check:
 
 
 def _make_deletion_check(path: str, if_match: str | None) -> Check:
-    """Return a check that allows the deletion of a file, with `if_match` only if it is the file's etag."""
+    """Return a check that allows the deletion of a file. If `if_match` is given, it must be the etag of the file."""
 
     def check(data: bytes | None) -> None:
         if data is None:

@@ -1,1 +1,1 @@
-"""Open databases, and the limits and permissions of statements."""
+"""Opens databases, and enforces the limits and permissions of statements."""

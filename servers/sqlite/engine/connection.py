@@ -1,13 +1,13 @@
-"""A connection in its own thread, whose work can be stopped, so that no caller waits longer than its time limit.
+"""Runs work on a connection in a thread of its own, and stops the work at its time limit.
 
-The time limit is checked between two instructions of SQLite's virtual machine. However, a single instruction may take
+SQLite checks the time limit between two instructions of its virtual machine. However, a single instruction may take
 long: `instr` of two large values takes hours. In the thread, the policy refuses statements that call such functions;
-they are run by a process that is killed after the time limit (`process.py`). Other instructions may take slightly too
-long, such as a LIKE on a large text. The caller still gets its error in time, but the connection can't be used until
-the instruction has ended.
+a process runs them instead, and is killed after the time limit (`process.py`). Other instructions may take slightly
+too long, such as a LIKE on a large text. The caller still gets its error in time, but the connection can't be used
+until the instruction has ended.
 
 If another file replaces the open one, the connection switches to it. This is only checked before the first work after
-the connection was lent, so that all work of one call is done on the same file.
+the pool has lent the connection, so that all work of one call is done on the same file.
 """
 
 import asyncio
@@ -34,13 +34,13 @@ __all__ = ["Connection", "Work"]
 T = TypeVar("T")
 
 _GRACE_SECONDS = 0.2
-"""Seconds after its time limit for a statement to stop. After that, its caller no longer waits for it."""
+"""Seconds that the caller waits for a statement to stop after its time limit."""
 _CLOSE_SECONDS = 10.0
-"""Maximum number of seconds for closing the connection, since that writes pending data."""
+"""Maximum number of seconds for closing the connection. Closing writes pending data."""
 
 
 class Connection(aiosqlite.Connection):
-    """One connection to the database at `path`. Open it first, and close it at the end."""
+    """A connection to the database at `path`. Call `open` first, and `close` at the end."""
 
     def __init__(
         self,
@@ -52,20 +52,19 @@ class Connection(aiosqlite.Connection):
         recovers: bool = False,
         connection_options: ConnectionOptions = ConnectionOptions(),  # noqa: B008 - it is a tuple
     ) -> None:
-        """Prepare the connection, which `open` opens.
-
-        `on_reopened` is called in the connection's thread whenever it has opened another file. With `recovers`,
-        changes that a killed writer left unfinished are undone before anything is read.
+        """`on_reopened` is called in the connection's thread whenever the connection has switched to another file.
+        If `recovers`, changes that a killed writer left unfinished are rolled back before anything is read.
         """
         options = OpenOptions(path, mode, limits, recovers, connection_options=connection_options)
         self.opening_number = next(OPENING_NUMBERS)
-        """A number that changes when the connection opens another file, or is replaced."""
+        """A number that changes when the connection switches to another file, or a new worker process starts.
+        Versions that were read under different numbers can't be compared."""
         self._limits = limits
         self._on_reopened = on_reopened
         self._handle = Handle(options)
         self._worker = WorkerProcess(options)
         self._may_be_replaced = False
-        """True until the next work has checked that the open file is still the one at the path."""
+        """True if the next work must first check whether the file at the path is still the open one."""
         self._deadline: StatementDeadline | None = None
         self._when_idle: Callable[[], None] | None = None
         super().__init__(self._handle.open, iter_chunk_size=64)
@@ -73,11 +72,10 @@ class Connection(aiosqlite.Connection):
         self._thread = Thread(target=self._serve, args=(self._thread.run,), daemon=True)
 
     async def run(self, work: Work[T], process_work: Work[T] | None = None, job: Job | None = None) -> T:
-        """Do `work` within the timeout of a statement or of its `job`, and return the result.
+        """Do `work` within the timeout of its `job`, or of a statement if there is none, and return the result.
 
-        Work that can't be interrupted is done by a process that can be killed; if `process_work` is given, the
-        process does that instead. Since there are few of these processes, the timeout there is always that of a
-        statement.
+        A process that can be killed does work that can't be interrupted, or `process_work` instead if that is given.
+        There are few of these processes, so their timeout is always that of a statement. Raises SqlError.
         """
         timeout = self._limits.timeout if job is None else job.timeout
         deadline = StatementDeadline(timeout, self._limits.busy_timeout, job)
@@ -91,10 +89,10 @@ class Connection(aiosqlite.Connection):
         except Uninterruptible:
             pass
         except TimeoutError:
-            raise deadline.reason().add_place(deadline.position) from None
+            raise deadline.error().add_place(deadline.position) from None
         finally:
             if deadline.abandon():
-                # Some instructions can be interrupted, although the time limit is not checked during them.
+                # SQLite does not check the time limit within an instruction, but `interrupt` stops some of them.
                 with suppress(ValueError, sqlite3.Error):
                     self._conn.interrupt()
             else:
@@ -104,14 +102,14 @@ class Connection(aiosqlite.Connection):
         return await self._worker.run(process_work or work)
 
     def when_idle(self, callback: Callable[[], None]) -> None:
-        """Call `callback` once this connection is idle: now, or when its abandoned work has ended."""
+        """Call `callback` as soon as this connection is idle: now, or when its abandoned work has ended."""
         if self._deadline is None:
             callback()
         else:
             self._when_idle = callback
 
     def lend(self) -> None:
-        """Make the next work check first that the file at the path is still the open one."""
+        """Make the next work check first whether the file at the path is still the open one."""
         self._may_be_replaced = True
 
     async def open(self) -> None:
@@ -119,12 +117,12 @@ class Connection(aiosqlite.Connection):
         try:
             await self
         except SqlError:
-            # Wait for its thread to end. Otherwise the thread might call the event loop after that has ended.
+            # Wait for the thread to end. Otherwise it might call the event loop after the loop has been closed.
             await to_thread.run_sync(self._thread.join)
             raise
 
     async def close(self) -> None:
-        """Close the connection. If its work does not end now, its thread closes it later."""
+        """Close the connection. If abandoned work is still running, the thread closes it afterwards."""
         await self._worker.end()
         with anyio.move_on_after(_CLOSE_SECONDS if self._deadline is None else _GRACE_SECONDS, shield=True):
             await super().close()
@@ -133,7 +131,7 @@ class Connection(aiosqlite.Connection):
         try:
             serve()
         except RuntimeError:
-            # The event loop has ended before the abandoned work of this thread, so nothing can be reported.
+            # The event loop was closed before the abandoned work of this thread ended, so nobody gets its result.
             self._handle.connection.close()
 
     def _do(self, work: Work[T], deadline: StatementDeadline, loop: asyncio.AbstractEventLoop) -> T:

@@ -1,6 +1,6 @@
-"""Databases under the names that clients use, with the connections to each.
+"""Opens the configured databases, and keeps pools of connections to each.
 
-This includes databases that end with the server: one in memory, and a small sample shop.
+Two kinds of databases are deleted when the server ends: one in memory, and a small sample shop.
 """
 
 import sqlite3
@@ -28,11 +28,11 @@ from servers.sqlite.engine.sql import find_declared_types
 T = TypeVar("T")
 
 CommitCallback = Callable[[Collection[str], bool], None]
-"""Receives the tables whose rows were changed, and True if the schema was changed."""
+"""Receives the names of the tables whose rows were changed, and whether the schema was changed."""
 
 MEMORY = ":memory:"
-"""The path with which an operator requests a database in memory, which ends with the server. It really is a file in a
-temporary directory, so that readers see the writer's changes."""
+"""The path with which an operator requests a database in memory, which is deleted when the server ends. It really is
+a file in a temporary directory, so that readers see the writer's changes."""
 
 _MAX_CACHED = 256
 """Maximum number of queries whose declared types are cached."""
@@ -41,7 +41,7 @@ _MAX_CACHED_LENGTH = 10_000
 
 
 def ignore_commit(_tables: Collection[str], _changes_schema: bool) -> None:
-    """Do nothing."""
+    """Do nothing: the `CommitCallback` of a database without watchers."""
 
 
 class Source(NamedTuple):
@@ -51,7 +51,7 @@ class Source(NamedTuple):
     path: Path
     writable: bool
     sample: bool = False
-    """True for the sample database, which is created at each start and ends with the server. Its `path` is only the
+    """True for the sample database, which is created at each start and deleted at the end. Its `path` is only the
     name of the file."""
 
 
@@ -71,18 +71,19 @@ class Database:
         self.writable = source.writable
         self.limits = limits
         self.openings = 0
-        """Number of times that a connection has opened another file; part of the cache keys."""
+        """Number of times that a connection has switched to another file. It is part of the key in the cache of
+        declared types, so that types from an earlier file are not used."""
         self.readers = self._pool("ro", readers)
         self.quick = QuickReader(source.path, limits, connection_options)
-        """Runs statements in the event loop that it has learned to be quick."""
+        """Runs statements that it knows to be quick, in the event loop itself."""
         self._writers = self._pool("rw", 1)
         self._view_connections = self._pool("views", 1)
-        self.version_readers = self._writers if source.writable else self._pool("ro", 1)
-        """The pool of the single connection whose `data_version` shows whether another process has changed the
-        database. This is the writer, since a connection's own changes do not change its `data_version`."""
+        self.version_pool = self._writers if source.writable else self._pool("ro", 1)
+        """A pool of one connection, whose `data_version` shows whether another process has changed the database. If
+        this program may write, it is the writer: a connection's own changes do not change its `data_version`."""
         self.on_committed: CommitCallback = ignore_commit
-        """Called right after COMMIT by every function that changes the database, in the thread of the connection and
-        before any other work there."""
+        """Called right after each COMMIT of this program, in the thread of the writer, before any other work
+        there."""
         self._declared_types: OrderedDict[tuple[str, int, int], Sequence[str | None]] = OrderedDict()
 
     async def read(self, work: Work[T], job: Job | None = None) -> T:
@@ -91,7 +92,8 @@ class Database:
             return await connection.run(work, job=job)
 
     async def learn(self, statement: str, parameters: Sequence[Any] | Mapping[str, Any], duration: float) -> None:
-        """Let `quick` learn a statement, if that is worthwhile. A thread has read all of its rows in `duration`."""
+        """Let `quick` learn a statement, if that is worthwhile. `duration` is how many seconds a thread needed to
+        read all of its rows."""
         if self.readers.is_free and self.quick.should_learn(statement, duration):
             await self.quick.learn(statement, parameters, self.read)
 
@@ -113,12 +115,13 @@ class Database:
         return self._declared_types.get((query, schema_version, self.openings))
 
     async def check(self) -> None:
-        """Check the database by reading its schema. It counts as working if all readers are busy. Raises SqlError."""
+        """Check that the database can be read. If all readers are busy, assume that it can. Raises SqlError."""
         if self.readers.is_free:
             await self.read(lambda connection, _: connection.execute("PRAGMA schema_version").fetchone())
 
     def writer(self) -> AbstractAsyncContextManager[Connection]:
-        """Lend the connection that changes the database, for one caller at a time. Raises SqlError."""
+        """Lend the only connection that may change the database. Raises SqlError, with code `read_only` if the
+        operator does not allow changes."""
         if not self.writable:
             raise SqlError("read_only", f"the database {self.name!r} is read-only", ALLOW_CHANGES)
         return self._writers.lend()
@@ -126,7 +129,7 @@ class Database:
     @property
     def pools(self) -> Collection[Pool]:
         """All pools of connections to the database."""
-        return {self.readers, self._writers, self._view_connections, self.version_readers}
+        return {self.readers, self._writers, self._view_connections, self.version_pool}
 
     async def create(self) -> None:
         """Create the file if it does not exist. Raises SqlError."""
@@ -166,9 +169,9 @@ async def open_databases(
     attach: bool = False,
     connection_options: ConnectionOptions = ConnectionOptions(),  # noqa: B008 - it is a tuple
 ) -> AsyncIterator[Databases[Database]]:
-    """Open the databases for the duration of the block; with `create`, missing files are created; with `attach`,
-    statements on one database can read the others.
+    """Open the databases for the duration of the block.
 
+    With `create`, missing files are created. With `attach`, statements on one database can read the others.
     Raises ValueError if a database can't be opened, or if no database contains a name that is to be hidden.
     """
     with ExitStack() as temporary:
@@ -191,8 +194,8 @@ async def open_databases(
 
 
 def _prepare(source: Source, temporary: ExitStack) -> Source:
-    """Return the source with the path of its file. For a sample database or one in memory, this is in a `temporary`
-    directory; the file of the sample is created."""
+    """Return the source with the path of its file. A database in memory and the sample get a path in a temporary
+    directory, which `temporary` removes; the file of the sample is created."""
     if source.sample:
         path = Path(temporary.enter_context(temporary_directory("demo"))) / source.path
         make_sample(path)
@@ -208,7 +211,7 @@ async def _create_missing(database: Database, *, create: bool) -> None:
     try:
         has_directory = stat.S_ISDIR(directory.stat().st_mode)
     except OSError as error:
-        # Without permission for a parent directory, this is unknown, and opening the file reports the error.
+        # Without permission for a parent directory, the answer is unknown. Opening the file then reports the error.
         has_directory = isinstance(error, PermissionError)
     if not has_directory:
         remedy = "Create it first: --create creates only the file." if create else "Create it, or check the path."
@@ -221,7 +224,7 @@ async def _create_missing(database: Database, *, create: bool) -> None:
 
 
 async def _check(databases: Sequence[Database], hidden: tuple[HiddenName, ...]) -> None:
-    """Raise ValueError for a database that can't be read, and for a hidden name that no database contains, since that
+    """Raise ValueError for a database that can't be read, and for a hidden name that no database contains, because it
     may be misspelled."""
     for database in databases:
         try:

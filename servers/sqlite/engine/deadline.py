@@ -1,5 +1,7 @@
-"""The limits of a statement, including those that SQLite enforces, and the deadline of work, which stops then or when
-its caller is cancelled."""
+"""Limits the size of statements and values, and the time that work may take.
+
+Work stops at its deadline, or when its caller is cancelled.
+"""
 
 import sqlite3
 import threading
@@ -14,19 +16,19 @@ from servers.common.sql.jobs import Job, WorkDeadline
 _SQL_BYTES = 1_000_000
 """Maximum size of a statement in bytes."""
 _MAX_EXPRESSION_DEPTH = 200
-"""Maximum depth of an expression tree; SQLite's own limit is 1,000."""
+"""Maximum depth of an expression tree; SQLite's default is 1,000."""
 _MAX_PATTERN_BYTES = 1_000
 """Maximum size of a pattern in bytes. Matching takes time proportional to the length of the pattern times the length
 of the text, and can't be stopped."""
 _MAX_QUICK_VALUE_BYTES, _MAX_QUICK_PATTERN_BYTES = 16_384, 50
-"""Maximum size in bytes of a value and of a pattern in a statement that the event loop itself runs. Even the longest
-match then takes only a millisecond."""
+"""Maximum size in bytes of a value and of a pattern in a statement that the event loop itself runs. With these, even
+the slowest match takes only a millisecond."""
 _MAX_COLUMNS = 2_000
-"""Maximum number of columns of a table or a result, which is SQLite's own limit."""
+"""Maximum number of columns of a table or a result, as SQLite's default."""
 _MAX_COMPOUND_SELECT = 500
-"""Maximum number of SELECTs joined by UNION and the like, which is SQLite's own limit."""
+"""Maximum number of SELECTs joined by UNION and the like, as SQLite's default."""
 _MAX_VARIABLES = 32_766
-"""Maximum number of parameters, which is SQLite's own limit."""
+"""Maximum number of parameters, as SQLite's default."""
 _MEBIBYTE = 1 << 20
 _PAUSE_SECONDS = 0.01
 """Seconds between attempts to get a lock."""
@@ -38,13 +40,13 @@ class Limits(NamedTuple):
     """The operator's limits of one statement."""
 
     timeout: float = 30.0
-    """Maximum number of seconds that it may take."""
+    """Maximum number of seconds that a statement may take."""
     busy_timeout: float = 5.0
     """Maximum number of seconds to wait for a lock that another process holds."""
     value_bytes: int = 16_000_000
-    """Maximum size of one value, including intermediate ones."""
+    """Maximum size of one value in bytes, including intermediate values."""
     memory_mebibytes: int = 512
-    """Maximum memory that SQLite may use in the whole process. Sorting and grouping are done in memory."""
+    """Maximum memory that SQLite may use in the whole process, in mebibytes. It sorts and groups in memory."""
 
 
 def impose_limits(connection: sqlite3.Connection, limits: Limits) -> None:
@@ -62,22 +64,23 @@ def impose_limits(connection: sqlite3.Connection, limits: Limits) -> None:
         (sqlite3.SQLITE_LIMIT_WORKER_THREADS, 0),
     ):
         connection.setlimit(category, limit)
-    # This limit is for the whole process. The pragma lowers it and never raises it (https://sqlite.org/pragma.html).
+    # This limit is for the whole process. The pragma can lower it but not raise it (https://sqlite.org/pragma.html).
     connection.execute(f"PRAGMA hard_heap_limit = {limits.memory_mebibytes * _MEBIBYTE}")
 
 
 def impose_quick_limits(connection: sqlite3.Connection, limits: Limits) -> None:
-    """Set tighter limits after `impose_limits`, so that no single instruction takes long."""
+    """Set lower limits than `impose_limits`, which must be called before, so that no single instruction takes
+    long."""
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(_MAX_QUICK_VALUE_BYTES, limits.value_bytes))
     connection.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, _MAX_QUICK_PATTERN_BYTES)
 
 
 class Uninterruptible(Exception):
-    """Raised for work that can't be interrupted, before any of it is done: it needs a process that can be killed."""
+    """Raised before a statement that can't be interrupted is run. A process that can be killed must do its work."""
 
 
 class StatementDeadline(WorkDeadline):
-    """The deadline of a piece of work, which both SQLite and the work itself check."""
+    """The deadline of a piece of work. SQLite checks it during statements, the work itself between them."""
 
     def __init__(self, timeout: float, busy_timeout: float, job: Job | None = None) -> None:
         super().__init__(timeout, job)
@@ -93,15 +96,14 @@ class StatementDeadline(WorkDeadline):
 
     @contextmanager
     def at_most(self, timeout: float) -> Iterator[None]:
-        """End the block after `timeout` seconds at the latest, without an error even if its statements have not
-        completed."""
+        """Stop the statements in the block after `timeout` seconds, and then leave the block without an error."""
         self._stop_time = min(self._end, time.monotonic() + timeout)
         try:
             yield
         except sqlite3.OperationalError as error:
             if getattr(error, "sqlite_errorname", "") != "SQLITE_INTERRUPT":
                 raise
-            # Raises if not only the timeout of the block has passed, but the deadline.
+            # If the whole deadline has passed, and not only the timeout of the block, this raises an error.
             self._stop_time = self._end
             self.check()
         finally:
@@ -110,23 +112,24 @@ class StatementDeadline(WorkDeadline):
     def check(self) -> None:
         """Raise SqlError with code `timeout` or `cancelled` if it is time to stop."""
         if self():
-            raise self.reason()
+            raise self.error()
 
-    def reason(self) -> SqlError:
-        """Return the error with the reason why the work stops."""
+    def error(self) -> SqlError:
+        """Return the error that says why the work must stop, with code `timeout` or `cancelled`."""
         if not self.is_committing and time.monotonic() <= self._end:
             return SqlError("cancelled", "the call was cancelled")
         return self._timeout()
 
     def pause(self) -> bool:
-        """Wait a moment for a lock. Return False if the work must no longer wait for it."""
+        """Wait a moment before the next attempt to get a lock. Return False, without waiting, if there is no time
+        left for another attempt."""
         if self() or time.monotonic() > self._busy_end:
             return False
         time.sleep(_PAUSE_SECONDS)
         return True
 
     def abandon(self) -> bool:
-        """Stop the work, because its caller no longer waits for it. Return True if it has not ended yet."""
+        """Record that the caller no longer waits, so that the work stops. Return True if it has not ended yet."""
         with self._lock:
             self._abandoned = True
             return not self._ended
@@ -139,7 +142,8 @@ class StatementDeadline(WorkDeadline):
 
 
 def retry_locked(deadline: StatementDeadline, operation: Callable[[], T]) -> T:
-    """Return the result of `operation`, which is retried until the `deadline` while it fails because of a lock."""
+    """Return the result of `operation`. While it fails because of a lock, retry it as long as the `deadline`
+    allows."""
     while True:
         try:
             return operation()

@@ -1,8 +1,9 @@
-"""Tables and views in `sqlite_schema`, the SQL that created them, and suggestions for unknown names in statements.
+"""Lists tables and views and the SQL that created them, and suggests names for unknown ones in statements.
 
-PRAGMA table_list would return the same tables, but it compiles every view of the database, and malicious views could
-make that take minutes without a way to stop it. For the same reason, names similar to an unknown column are searched
-in tables but not in views. They are searched in all tables, because SQLite's message does not contain the table.
+The lists are read from `sqlite_schema`. PRAGMA table_list would return the same tables, but it compiles every view of
+the database; malicious views could make that take minutes, and it can't be stopped. For the same reason, names
+similar to an unknown column are searched in tables but not in views. They are searched in all tables, because
+SQLite's message does not contain the name of the table.
 """
 
 import os
@@ -24,13 +25,13 @@ from servers.sqlite.engine.policy import CLOSED_FUNCTIONS, find_module
 from servers.sqlite.engine.sql import quote
 
 _SERVER_QUERY_END = f"-- {os.urandom(16).hex()}"
-"""The end of the server's own queries: a comment that no client can guess."""
+"""The end of this program's own queries: a comment that no client can guess."""
 IsHidden = Callable[[str], bool]
 """Returns True if no statement may read the table with that name."""
 _MAX_COLUMNS = 5_000
-"""Maximum number of columns that are searched."""
+"""Maximum number of columns that are searched for similar names."""
 _MAX_TABLES = 3
-"""Maximum number of tables that are listed for a column."""
+"""Maximum number of tables that are listed for a suggested column."""
 _MAX_LENGTH = 500
 """Maximum number of characters of SQLite's message that are examined."""
 _NO_TABLE, _NO_COLUMN, _NO_COLUMN_OF = "no such table: ", "no such column: ", " has no column named "
@@ -38,7 +39,7 @@ _NO_FUNCTION = "no such function: "
 _BAD_TOKEN = re.compile(r'near "(\w+)": syntax error|unrecognized token: "(\w+)"')
 """SQLite's message for a keyword or a number in the position of a name."""
 
-# A name that is not UTF-8 can't be sent, and no statement can use it.
+# Bytes of a name that are not UTF-8 become replacement characters: they can't be sent, and no statement can use them.
 _SURROGATES = dict.fromkeys(range(0xDC80, 0xDD00), "\ufffd")
 # The tables that contain a virtual table's data are named after it, with one of these suffixes.
 _FTS = ("content", "segments", "segdir", "docsize", "stat")
@@ -50,7 +51,7 @@ _SHADOWS = {
     "rtree": _RTREE,
     "rtree_i32": _RTREE,
     "geopoly": _RTREE,
-    # sqlite-vec, whose columns have their own tables.
+    # A module of the extension sqlite-vec. It has tables for each column.
     "vec0": (
         *("chunks", "rowids", "info", "auxiliary"),
         *(
@@ -76,7 +77,7 @@ def is_internal(entry: Entry) -> bool:
 
 
 def find_options(entry: Entry) -> list[str]:
-    """Return the options after the columns, such as STRICT or WITHOUT ROWID, in capitals."""
+    """Return the words after the columns of a table in capitals, such as STRICT, or WITHOUT and ROWID."""
     message: list[str] = []
     for token in _TOKENS.finditer(entry.sql):
         # Only the words after the last parenthesis are options of the table; those before it belong to columns.
@@ -89,8 +90,10 @@ def find_options(entry: Entry) -> list[str]:
 
 @contextmanager
 def hold_snapshot(connection: sqlite3.Connection, deadline: StatementDeadline) -> Iterator[None]:
-    """Make all statements in the block see the same state of the database: while a statement is unfinished, all
-    statements on its connection see the same snapshot."""
+    """Make all statements in the block see the same state of the database.
+
+    This keeps a statement unfinished, because all statements on its connection then see the same snapshot.
+    """
     query = "SELECT count(*) FROM sqlite_schema UNION ALL SELECT 0"
     with closing(retry_locked(deadline, partial(connection.execute, query))):
         yield
@@ -103,7 +106,7 @@ def keeps_snapshots(connection: sqlite3.Connection) -> bool:
 
 
 def list_schemas(connection: sqlite3.Connection) -> Sequence[str]:
-    """Return the schema names of the database itself and of attached ones."""
+    """Return the schema names of the database itself (`main`) and of attached ones."""
     policy = getattr(connection, "policy", None)
     return ("main",) if policy is None else policy.schemas
 
@@ -115,22 +118,23 @@ def find_hidden(connection: sqlite3.Connection) -> HiddenSchema | None:
 
 
 def execute_schema(connection: sqlite3.Connection, query: str, *values: Any) -> sqlite3.Cursor:
-    """Run one of the server's own queries on the schema, with hidden names, which the caller must leave out."""
+    """Run one of this program's own queries on the schema. The rows contain hidden names, which the caller must
+    drop."""
     if find_hidden(connection) is None:
         return connection.execute(query, values)
     with connection.policy.lift():  # type: ignore[attr-defined]
-        # This statement is compiled without the policy, and cached. Its end is secret, so that no client can send the
-        # same text and use the compiled statement.
+        # SQLite compiles this statement without the policy, and caches it. It ends with a secret, so that no client
+        # can send the same text and use the compiled statement.
         return connection.execute(f"{query} {_SERVER_QUERY_END}", values)
 
 
 def fetch_schema_rows(connection: sqlite3.Connection, query: str, *values: Any) -> list[tuple[Any, ...]]:
-    """Return the rows of one of the server's own queries on the schema."""
+    """Return the rows of one of this program's own queries on the schema (see `execute_schema`)."""
     return _replace_surrogates(execute_schema(connection, query, *values))
 
 
 def fetch_rows(connection: sqlite3.Connection, query: str, *values: Any) -> list[tuple[Any, ...]]:
-    """Return the rows of one of the server's own queries on a table."""
+    """Return the rows of one of this program's own queries on a table."""
     return _replace_surrogates(connection.execute(query, values))
 
 
@@ -139,17 +143,17 @@ def _replace_surrogates(rows: sqlite3.Cursor) -> list[tuple[Any, ...]]:
 
 
 def select_unnameable(connection: sqlite3.Connection) -> str:
-    """Return a query for the names in the schema that are not UTF-8."""
+    """Return a query that selects the names in the schema that are not UTF-8."""
     rows = execute_schema(connection, "SELECT rowid, name FROM sqlite_schema")
-    # The query selects them by rowid, because SQLite refuses a statement if it can't pass such a name to the
-    # authorizer, even if the statement only passes the name to a pragma.
+    # Use rowids instead of the names: SQLite refuses a statement with such a name, even as the argument of a pragma,
+    # because it can't pass the name to the authorizer.
     rowids = ", ".join(str(rowid) for rowid, name in rows if name.translate(_SURROGATES) != name)
     return f"SELECT name FROM sqlite_schema WHERE rowid IN ({rowids})"  # noqa: S608 - these are numbers
 
 
 def list_all_entries(connection: sqlite3.Connection) -> list[Entry]:
-    """Return all tables and views that are not hidden, in the order of their names. If the SQL of one mentions a
-    hidden name, its `sql` is empty."""
+    """Return all tables and views that are not hidden, sorted by name. The `sql` of an entry is empty if it mentions
+    a hidden name."""
     # A virtual table has no root page (https://sqlite.org/fileformat2.html, 2.6).
     query = """
         SELECT name, CASE WHEN type = 'view' THEN 'view' WHEN rootpage = 0 THEN 'virtual' ELSE 'table' END, sql
@@ -172,19 +176,18 @@ def list_all_entries(connection: sqlite3.Connection) -> list[Entry]:
 
 
 def list_entries(connection: sqlite3.Connection) -> list[Entry]:
-    """Return the tables and views that are neither hidden nor internal, in the order of their names."""
+    """Return the tables and views that are neither hidden nor internal, sorted by name."""
     return [entry for entry in list_all_entries(connection) if not is_internal(entry)]
 
 
 def get_entry(connection: sqlite3.Connection, name: str) -> Entry:
-    """Return the table or view with that name, which may be plain or written as in a statement, in upper or lower
-    case. Raises SqlError with code `not_found` and the nearest names."""
+    """Return the table or view with this name. The name may be plain or quoted as in a statement, and may follow
+    `main.`; case is ignored. Raises SqlError with code `not_found` and the nearest names."""
     entries = list_all_entries(connection)
     # NOCASE compares names as SQLite does: only the case of ASCII letters is ignored.
     query = "SELECT name FROM sqlite_schema WHERE name = ? COLLATE NOCASE AND type IN ('table', 'view')"
     candidates, match = [name], _IDENTIFIER.fullmatch(name.strip())
     if match is not None:
-        # As in a statement, the name may be quoted and follow `main.`.
         quoted = match[1]
         candidates.append(quoted[1:-1].replace(quoted[-1] * 2, quoted[-1]) if quoted[0] in '"`[' else quoted)
     for candidate in candidates:
@@ -198,9 +201,10 @@ def get_entry(connection: sqlite3.Connection, name: str) -> Entry:
 
 
 def build_schema_sql(max_bytes: int, connection: sqlite3.Connection, deadline: StatementDeadline) -> str:
-    """Return the statements that recreate the schema, in at most `max_bytes` bytes; omitted ones are counted.
+    """Return the statements that recreate the schema, in at most `max_bytes` bytes, and how many are left out if more
+    would not fit.
 
-    Statements that mention hidden names are left out; a table with hidden columns is reduced to its other columns.
+    Statements that mention hidden names are left out. A table with hidden columns is reduced to its other columns.
     """
     query = """
         SELECT tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND substr(name, 1, 7) <> 'sqlite_'
@@ -224,8 +228,8 @@ def build_schema_sql(max_bytes: int, connection: sqlite3.Connection, deadline: S
 
 
 def suggest_names(connection: sqlite3.Connection, message: str, is_hidden: IsHidden) -> str:
-    """Return a suggestion for an error of SQLite with this message: the most similar names, or the name that needs
-    quotes. Empty if there is no such name, or the search fails."""
+    """Return a suggestion for an error of SQLite with this message: the most similar names, or the name that must be
+    quoted. It is empty if there is no such name, or the search fails."""
     bad_token = _BAD_TOKEN.fullmatch(message)
     try:
         if bad_token is not None:
@@ -267,7 +271,7 @@ def _find_similar(connection: sqlite3.Connection, message: str, is_hidden: IsHid
 
 
 def _list_tables_and_columns(connection: sqlite3.Connection, is_hidden: IsHidden) -> Iterator[tuple[str, str]]:
-    """Yield the name of each table that is not hidden with each of its columns."""
+    """Yield a pair of table and column for each column of each table that is not hidden."""
     for candidate in list_entries(connection):
         if candidate.kind != "view" and not is_hidden(candidate.name):
             for column in _list_columns(connection, candidate.name):
@@ -275,7 +279,8 @@ def _list_tables_and_columns(connection: sqlite3.Connection, is_hidden: IsHidden
 
 
 def _format_nearest(name: str, columns: Iterator[tuple[str, str]]) -> Sequence[str]:
-    """Return the columns that are similar to `name`, with tables that have them."""
+    """Return the names of columns that are similar to `name`, each with some tables that have it. `columns` are pairs
+    of table and column."""
     tables: dict[str, list[str]] = {}
     for table, column in islice(columns, _MAX_COLUMNS):
         tables.setdefault(column, []).append(table)

@@ -1,7 +1,7 @@
-"""SQLite extensions that the operator loads. They run as code in this process, so clients can't choose any.
+"""Loads SQLite extensions that the operator has chosen. Their code runs in this process, so clients can't choose any.
 
-They are loaded before the policy that forbids `load_extension` takes effect. Statements may call the functions that
-they add, and create and read virtual tables of their modules.
+They are loaded before the policy takes effect, because it forbids `load_extension`. Statements may call the functions
+that extensions add, and create and read virtual tables of their modules.
 """
 
 import logging
@@ -19,7 +19,7 @@ _SPEC = re.compile(r"(.+?)(?:=(\w+))?", re.DOTALL)
 
 
 class SqliteExtension(NamedTuple):
-    """A library with an extension. If `entry_point` is None, SQLite derives it from the name of the file."""
+    """A library file with an extension. If `entry_point` is None, SQLite derives its name from that of the file."""
 
     path: Path
     entry_point: str | None = None
@@ -44,8 +44,8 @@ def load_extensions(connection: sqlite3.Connection, extensions: Sequence[SqliteE
     connection.enable_load_extension(True)
     try:
         for extension in extensions:
-            # With SQL, since Python's own method accepts an entry point only since version 3.12. If it is NULL,
-            # SQLite determines it.
+            # Python's own method accepts an entry point only since version 3.12, so use SQL. SQLite derives an entry
+            # point that is NULL from the path.
             try:
                 connection.execute(
                     "SELECT load_extension(?, ?)", (str(extension.path), extension.entry_point)

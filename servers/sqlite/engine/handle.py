@@ -1,6 +1,6 @@
-"""An open database file, and work done with it, in one thread.
+"""Keeps a database file open, and does work with it in one thread.
 
-If another file replaces the open one, for example a restored backup, the handle switches to it.
+If another file replaces the open one, for example a restored backup, `reopen_replaced` switches to it.
 """
 
 import os
@@ -21,15 +21,15 @@ from servers.sqlite.errors import from_sqlite
 T = TypeVar("T")
 
 Work = Callable[[GuardedConnection, StatementDeadline], T]
-"""A function that works with a connection. SQLite checks the `StatementDeadline` while it runs; the function must
-check it otherwise."""
+"""A function that works with a connection. SQLite checks the `StatementDeadline` during statements; the function must
+check it between them."""
 
 OPENING_NUMBERS = count()
-"""Yields a new number for each opening of a file, so that a different number means another file or connection."""
+"""Yields a new number for each opening of a file. Different numbers mean different files or connections."""
 
 
 class Handle:
-    """The connection to a file, and the identity of that file."""
+    """A connection to a database, with the identities of its file and of the attached files."""
 
     connection: GuardedConnection
 
@@ -48,7 +48,7 @@ class Handle:
 
     @property
     def is_replaced(self) -> bool:
-        """True if there is another file, or none, at the path of the open one."""
+        """True if the path of an open file now leads to another file, or to none."""
         return self._identify() != self._files
 
     def _identify(self) -> list[tuple[int, int] | None]:
@@ -56,10 +56,10 @@ class Handle:
         return [_identify(self._options.path), *(_identify(database.path) for database in attached)]
 
     def reopen_replaced(self) -> bool:
-        """Open the file that has replaced this one. Return True if there was one. Raises SqlError."""
+        """If another file has replaced the open one, open it and return True. Raises SqlError."""
         if not self.is_replaced:
             return False
-        # The old connection is closed last: if the new one can't be opened, the old one stays in use.
+        # Close the old connection last: if the new one can't be opened, the old one stays in use.
         old_connection = self.connection
         self.open()
         self.number = next(OPENING_NUMBERS)
@@ -76,7 +76,7 @@ class Handle:
             except sqlite3.OperationalError as error:
                 if not (self._options.recovers and is_unrecovered(error)):
                     raise
-            # Only a connection that may write rolls a hot journal back (https://sqlite.org/lockingv3.html, 4.2).
+            # Only a connection that may write can roll back a hot journal (https://sqlite.org/lockingv3.html, 4.2).
             recover(self._options.path, deadline)
             return work(self.connection, deadline)
         except SqlError as error:
@@ -91,9 +91,9 @@ class Handle:
         if policy.uninterruptible:
             raise Uninterruptible
         if name == "SQLITE_INTERRUPT":
-            return deadline.reason()
-        # The policy's reason comes before SQLite's message, which only says that the statement is not authorized, or
-        # if a view or generated column causes the action, mentions the view.
+            return deadline.error()
+        # The policy gives a better reason than SQLite's message, which only says that the statement is not
+        # authorized, or names a view if a view or generated column causes the action.
         if policy.refusal is not None:
             return SqlError("refused", f"the statement is not allowed: {policy.refusal}", policy.suggestion)
         reported = from_sqlite(error)

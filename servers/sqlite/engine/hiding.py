@@ -1,12 +1,14 @@
 """Hides tables and columns from all statements of clients.
 
-A temporary view takes the name of each table with hidden columns, so that names without a schema refer to the view.
-It lacks the hidden columns, and generated columns, which may be computed from them; each masked column is replaced by
-an expression. Only a second view with a secret name may read the table itself; the authorizer refuses all other
-reads. It also refuses everything else that reveals the columns: SQLite's stored schema, statistics, and views and
-full-text tables made from the table. An index that would reveal values by the order of the rows is not used.
+For each table with hidden columns there is a temporary view of the same name, to which names without a schema refer.
+It lacks the hidden columns, and generated columns, because they may be computed from hidden ones. Each masked column
+is replaced by an expression. Only a second view with a secret name may read the table itself; the authorizer refuses
+all other reads. The authorizer also refuses everything else that reveals the columns: SQLite's stored schema,
+statistics, and views and full-text tables made from the table. An index that would reveal values by the order of the
+rows is not used.
 
-Hidden data can't be changed either, because a UNIQUE error or a row count would reveal whether a value exists.
+Tables with hidden columns can't be changed, because a UNIQUE error or a row count would reveal whether a value
+exists.
 """
 
 import os
@@ -26,7 +28,7 @@ _SCHEMA_TABLES = frozenset({"sqlite_master", "sqlite_temp_master"})
 _STATISTICS = frozenset({"sqlite_stat1", "sqlite_stat2", "sqlite_stat3", "sqlite_stat4"})
 """The tables in which ANALYZE stores sample values."""
 _COUNTABLE_COLUMNS = ("", "ROWID")
-"""Columns of the schema that only reveal the number of its entries."""
+"""Columns of the schema tables that only reveal the number of entries."""
 _COLUMN_PRAGMAS = frozenset({"table_info", "table_xinfo"})
 """The pragmas that list the columns of a table."""
 _REVEALING_PRAGMAS = frozenset(
@@ -40,7 +42,7 @@ _ROW_CHANGES = frozenset(
     {sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE, sqlite3.SQLITE_DROP_TABLE}
 )
 _TABLE_CHANGES = frozenset({sqlite3.SQLITE_ALTER_TABLE, sqlite3.SQLITE_CREATE_INDEX, sqlite3.SQLITE_DROP_INDEX})
-"""Actions whose second argument is the table, instead of the first."""
+"""Actions of which the second argument is the table; of others, it is the first."""
 BYPASSES_HIDING = (
     "it would bypass what the operator hides; use the name of the table, without a schema, and no view of it"
 )
@@ -71,7 +73,7 @@ class _Table(NamedTuple):
 
     name: str
     columns: Mapping[str, str | None]
-    """For each hidden column, in lowercase, the expression that masks it; None if it is left out."""
+    """For each hidden column, by its name in lowercase, the expression that masks it; None if the view lacks it."""
     visible: Sequence[tuple[str, str]]
     """The names and types of the columns that the view has, including masked ones."""
 
@@ -85,12 +87,12 @@ def parse_hidden(argument: str) -> HiddenName:
 
 
 class HiddenSchema:
-    """The hidden tables and columns of one database, as of the time when the connection was opened. A table that is
-    created later with a hidden name can't be read."""
+    """The hidden tables and columns of one database, determined when the connection was opened. A table that is
+    created later under a hidden name can't be read."""
 
     def __init__(self, tables: Iterable[_Table], closed: Iterable[str], unknown: Sequence[str]) -> None:
         self.unknown = unknown
-        """The hidden names that do not exist in the database."""
+        """The names to hide that do not exist in the database."""
         self._tables = {table.name.lower(): table for table in tables}
         self.closed = frozenset(closed)
         """The names of tables and views that can't be read at all, in lower case."""
@@ -107,8 +109,8 @@ class HiddenSchema:
         return None if entry is None else entry.visible
 
     def is_visible(self, table: str, columns: Iterable[str | None]) -> bool:
-        """Return True if all these columns of a table are visible and not masked; None in place of a name is an
-        expression."""
+        """Return True if all these columns of a table are visible and not masked. None, which means an expression in
+        an index, counts as hidden if the table has hidden columns."""
         entry = self._tables.get(table.lower())
         if entry is None:
             return table.lower() not in self.closed
@@ -116,12 +118,15 @@ class HiddenSchema:
         return all(column is not None and column.lower() in names for column in columns)
 
     def is_guarded_read(self, table: str, schema: str | None, source: str | None) -> bool:
-        """Return True for a read of the stored schema, or of a table with hidden columns, except by its own view."""
+        """Return True for a read of the stored schema, or of a table with hidden columns by anything but its view.
+
+        `source` is the view or trigger that reads, as SQLite reports it to the authorizer.
+        """
         name = table.lower()
         return schema != "temp" and (name in self._tables or name in _SCHEMA_TABLES) and source != _name_view(name)
 
     def explain_view(self, words: str) -> str:
-        """Return a sentence that explains why SQLite's message calls a table a view; "" for messages that do not."""
+        """Return a sentence that explains why SQLite's message `words` calls a table a view; "" if it does not."""
         names_view = _VIEW_NAMED.search(words) is not None
         matches = [
             table.name
@@ -140,9 +145,9 @@ class HiddenSchema:
     def find_reason(
         self, action: int, first: str, second: str | None, schema: str | None, source: str | None, selects: bool
     ) -> str | None:
-        """Return the reason why an action of a statement (see `Policy`) is refused, None if it is not.
+        """Return the reason for refusing an action of a statement (see `Policy`); None if it is allowed.
 
-        `selects` is True if the statement contains a SELECT. A statement without one only reads what SQLite itself
+        `selects` is True if the statement contains a SELECT. Without one, a statement only reads what SQLite itself
         looks up: the parent table of a foreign key, or the schema that a definition changes.
         """
         name = first.lower()
@@ -203,7 +208,8 @@ def hide(connection: sqlite3.Connection, names: Sequence[HiddenName]) -> HiddenS
 
 
 def _split(name: str, tables: Mapping[str, str]) -> tuple[str, str]:
-    """Return the table and the column of a hidden name, in lower case; the column is "" for a whole table."""
+    """Split a hidden name into table and column, in lower case. The column is "" if the whole table is hidden. Either
+    may contain dots, so the `tables` that exist decide."""
     folded = name.lower()
     if folded in tables or "." not in folded:
         return folded, ""
@@ -215,7 +221,7 @@ def _split(name: str, tables: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _replace_by_view(connection: sqlite3.Connection, name: str, hidden: Mapping[str, str | None]) -> _Table:
-    """Create the views for the table with that name. `hidden` are its hidden columns, as in `_Table.columns`."""
+    """Create both views for the table with this name. `hidden` are its hidden columns, as in `_Table.columns`."""
     rows = _read_columns(connection, name)
     key_columns = [row[1] for row in rows if row[5] and row[1].lower() in hidden]
     if key_columns:
@@ -254,8 +260,9 @@ def _read_columns(
 
 
 def _find_derived(names: set[str], others: Sequence[tuple[str, str]]) -> set[str]:
-    """Return the views and virtual tables in `others` that are made from the tables `names`, directly or through one
-    another, and all names that the shadow tables of these virtual tables may have."""
+    """Return the views and virtual tables that are made from the tables `names`, directly or from each other, and all
+    names that the shadow tables of these virtual tables may have. `others` are the names of all views and virtual
+    tables, each with its SQL."""
     derived: set[str] = set()
     while True:
         matchers = [_make_matcher((name,)) for name in names | derived]
@@ -279,7 +286,7 @@ def _name_view(table: str) -> str:
 
 
 def _make_matcher(words: Sequence[str]) -> Callable[[str], bool]:
-    """Return a function that returns True if a text contains the first word, and one of the others, if any."""
+    """Return a function that tells whether a text contains the first word, and one of the others if there are any."""
     first = re.compile(rf"(?<!\w){re.escape(words[0])}(?!\w)", re.IGNORECASE)
     others = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, words[1:]))})(?!\w)", re.IGNORECASE)
     if len(words) == 1:

@@ -27,11 +27,11 @@ from servers.sqlite.errors import from_sqlite
 T = TypeVar("T")
 
 Mode = Literal["ro", "rw", "rwc", "views", "quick"]
-"""The purpose for which a file is opened: to read (`ro`), to read and write (`rw`), the same and create the file if
-it does not exist (`rwc`), to create temporary views (`views`), or for reads by the event loop itself (`quick`)."""
+"""The purpose of a connection: to read (`ro`); to read and write (`rw`); the same, creating a missing file (`rwc`);
+to determine declared types with temporary views (`views`); to read in the event loop itself (`quick`)."""
 
 _READING_MODES = ("ro", "quick")
-"""Modes of connections that run reading statements of clients."""
+"""Modes of connections that run statements of clients and can't change the database."""
 _CACHED_STATEMENTS = 128
 """Number of compiled statements that a connection caches."""
 _DEFENSIVE = 1010
@@ -56,7 +56,7 @@ class AttachedDatabase(NamedTuple):
 
 
 class ConnectionOptions(NamedTuple):
-    """The operator's options for every connection, whatever its purpose."""
+    """The operator's options for connections of all modes."""
 
     hidden: tuple[HiddenName, ...] = ()
     """Names that clients' statements may not see."""
@@ -73,14 +73,15 @@ class OpenOptions(NamedTuple):
     mode: Mode
     limits: Limits
     recovers: bool = False
-    """True if changes that a killed writer left unfinished are undone first."""
+    """True if changes that a killed writer left unfinished are rolled back before anything is read."""
     killable: bool = False
-    """True in a process that can be killed when the timeout of a statement has passed."""
+    """True in a worker process, which is killed after the timeout of a statement, so that statements which can't be
+    interrupted are allowed there."""
     connection_options: ConnectionOptions = ConnectionOptions()
 
 
 class GuardedConnection(sqlite3.Connection):
-    """A connection with limits, and with a policy that authorizes its statements."""
+    """A connection whose statements have limits, and need the permission of its policy."""
 
     policy: Policy
 
@@ -88,8 +89,8 @@ class GuardedConnection(sqlite3.Connection):
 def open_database(options: OpenOptions, must_stop: Callable[[], bool]) -> GuardedConnection:
     """Open a connection to a file.
 
-    SQLite calls `must_stop` thousands of times per second, and stops if it returns True. Raises SqlError if the file
-    can't be opened or is not a database.
+    SQLite calls `must_stop` thousands of times per second during statements, and stops the statement if it returns
+    True. Raises SqlError if the file can't be opened or is not a database.
     """
     deadline = StatementDeadline(options.limits.timeout, options.limits.busy_timeout)
     try:
@@ -108,24 +109,25 @@ def open_database(options: OpenOptions, must_stop: Callable[[], bool]) -> Guarde
 
 
 def is_unrecovered(error: sqlite3.Error) -> bool:
-    """Return True if a killed writer left a hot journal, which only a connection that may write can roll back."""
+    """Return True if the error means that a killed writer left a hot journal. Only a writer can roll it back."""
     return getattr(error, "sqlite_errorname", "") == "SQLITE_READONLY_ROLLBACK"
 
 
 def recover(path: Path, deadline: StatementDeadline) -> None:
-    """Roll back changes that a killed writer left unfinished, as SQLite does at a writer's first read."""
+    """Roll back changes that a killed writer left unfinished. SQLite does this when a writing connection first
+    reads."""
     retry_locked(deadline, partial(_connect, path, "rw")).close()
 
 
 def _connect(path: Path, mode: Mode) -> GuardedConnection:
     def connect_to(uri: str) -> GuardedConnection:
-        # `retry_locked` waits for locks and can be stopped; SQLite's own waiting can't.
+        # The timeout is 0, because SQLite's own waiting for locks can't be stopped. `retry_locked` waits instead.
         connection = sqlite3.connect(
             uri,
             uri=True,
             timeout=0,
             isolation_level=None,
-            # A writer compiles the server's own statements without the policy. They must not be cached, since a
+            # A writer compiles this program's own statements without the policy. They must not be cached, since a
             # client might send the same text.
             cached_statements=_CACHED_STATEMENTS if mode in _READING_MODES else 0,
             factory=GuardedConnection,
@@ -139,7 +141,7 @@ def _connect(path: Path, mode: Mode) -> GuardedConnection:
 
 
 def _attach(connection: sqlite3.Connection, database: AttachedDatabase) -> None:
-    """Attach a database for reading. Raises SqlError with the database's name, or sqlite3.Error if it is locked."""
+    """Attach a database for reading. Raises SqlError with its name, or sqlite3.Error if it is locked."""
     name = quote(database.name)
 
     def attach_from(uri: str) -> None:
@@ -160,11 +162,14 @@ def _attach(connection: sqlite3.Connection, database: AttachedDatabase) -> None:
 
 
 def _open_file(path: Path, mode: Mode, open_uri: Callable[[str], T]) -> T:
-    """Return the result of `open_uri` for the URI of a file. Raises sqlite3.Error and SqlError, the latter also for a
-    named pipe, since SQLite would wait for the other end of it."""
+    """Return the result of `open_uri` for the URI of a file.
+
+    Raises sqlite3.Error, and SqlError for a file that SQLite must not open, such as a named pipe: SQLite would wait
+    for the other end of the pipe.
+    """
     for suffix in _COMPANION_SUFFIXES:
         with suppress(OSError):
-            # Checked without opening the files: closing a descriptor would release SQLite's own locks on them
+            # Don't open the file to check it: closing its descriptor would release SQLite's own locks
             # (https://sqlite.org/howtocorrupt.html, 2.2).
             file_mode = Path(f"{path}{suffix}").stat().st_mode
             if not (stat.S_ISREG(file_mode) or stat.S_ISDIR(file_mode)):
@@ -173,9 +178,9 @@ def _open_file(path: Path, mode: Mode, open_uri: Callable[[str], T]) -> T:
     try:
         return open_uri(uri)
     except sqlite3.OperationalError as error:
-        # A database in WAL mode needs a shared memory file next to it. That is impossible in a read-only directory,
-        # where the database can't change either. With `immutable`, SQLite reads only the file itself, which is not
-        # the complete database if there is a journal or a log.
+        # A database in WAL mode needs a shared memory file next to it, which can't be created in a read-only
+        # directory. The database can't change there either, so use `immutable`. SQLite then reads only the file
+        # itself, which is not the complete database if there is a journal or a log.
         if mode in ("rw", "rwc") or not path.is_file() or os.access(path.parent, os.W_OK):
             raise
         if is_unrecovered(error):
@@ -198,7 +203,7 @@ def _open_guarded(options: OpenOptions) -> GuardedConnection:
     with _closed_on_failure(connection):
         # Bytes that are not UTF-8 become lone surrogates, from which they can be restored.
         connection.text_factory = lambda stored: stored.decode("utf-8", "surrogateescape")
-        # Before the limits are set, since they forbid to attach anything.
+        # Attach before the limits are set, since they forbid it.
         for database in attached:
             _attach(connection, database)
         schemas = ("main", *(database.name for database in attached))
@@ -216,7 +221,7 @@ def _open_guarded(options: OpenOptions) -> GuardedConnection:
             connection.policy = QuickPolicy(closed | find_virtual_tables(connection), uninterruptible or (), hidden)
             impose_quick_limits(connection, options.limits)
         else:
-            # If this connection recovers the database, another connection of this server may change it.
+            # `recovers` is True if the operator allows changes, so write_query works, on another connection.
             advice = "Use write_query." if options.recovers else ALLOW_CHANGES
             connection.policy = Policy(
                 mode in ("rw", "rwc"),
@@ -224,7 +229,7 @@ def _open_guarded(options: OpenOptions) -> GuardedConnection:
                 views=mode == "views",
                 uninterruptible_tables=uninterruptible,
                 advice=advice,
-                # A view created to determine types is never read, and its query was checked on another connection.
+                # Views that are created to determine types are never read, so nothing needs to be hidden.
                 hidden=None if mode == "views" else hidden,
             )
             connection.policy.schemas = schemas

@@ -1,7 +1,8 @@
 """Authorizes statements by the actions that SQLite reports (https://sqlite.org/c3ref/set_authorizer.html).
 
-SQLite calls the authorizer once for each action while it compiles a statement, including its views and triggers.
-Everything that is not allowed here is refused. The text of the statement is never examined.
+While SQLite compiles a statement, it calls the authorizer for each action of the statement and of the views and
+triggers that it uses. Actions that this module does not allow are refused. The text of the statement is never
+examined.
 """
 
 import re
@@ -34,15 +35,15 @@ _DEFINITIONS = frozenset(
 )
 _VIEW_ACTIONS = frozenset({sqlite3.SQLITE_CREATE_TEMP_VIEW, sqlite3.SQLITE_DROP_TEMP_VIEW})
 # SQLite reports changes of these tables whenever it declares a virtual table, even to read it, or renames something.
-# So such changes are allowed: SQLite itself refuses statements that change the tables directly, and also reports a
-# statement that creates a table or the like as an action of its own. The only exception is a trigger in `temp` on a
-# table elsewhere, which is recognized by the row that is inserted into `sqlite_temp_master`.
+# The policy can allow such changes: SQLite itself refuses statements that change these tables directly, and reports a
+# separate action for a statement that creates a table or the like. The only exception is a trigger in `temp` on a
+# table of another schema. It is recognized by the row that is inserted into `sqlite_temp_master`.
 _SCHEMA_TABLES = frozenset({"sqlite_master", "sqlite_temp_master"})
 CLOSED_FUNCTIONS = frozenset({"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer"})
 """The functions that no statement may call."""
-# With values of the maximum size, one call of these functions may take hours, since the time grows with the product
-# of the sizes of two arguments, and SQLite can't be interrupted during a call. (The same applies to LIKE and GLOB,
-# but their patterns are limited: see deadline.py.)
+# One call of these functions may take hours, since the time grows with the product of the sizes of two arguments, and
+# SQLite can't be interrupted during a call. (The same applies to LIKE and GLOB, but deadline.py limits their
+# patterns.)
 _UNINTERRUPTIBLE = frozenset(
     {"instr", "replace", "trim", "ltrim", "rtrim", "json_patch", "geopoly_overlap", "geopoly_within"}
 )
@@ -50,7 +51,7 @@ _UNINTERRUPTIBLE_CALL = re.compile(rf"\b(?:{'|'.join(sorted(_UNINTERRUPTIBLE))})
 _ALLOWED_MODULES = frozenset(
     {"json_each", "json_tree", "fts3", "fts4", "fts5", "fts4aux", "fts5vocab", "rtree", "rtree_i32", "geopoly"}
 )
-# The argument of these pragmas is the name of the object that they describe.
+# These pragmas only read: their argument is the name of the object that they describe.
 _DESCRIBING_PRAGMAS = frozenset(
     {
         "foreign_key_check",
@@ -65,7 +66,7 @@ _DESCRIBING_PRAGMAS = frozenset(
         "table_xinfo",
     }
 )
-# These pragmas are only allowed without an argument, with which they would change something.
+# These pragmas are only allowed without an argument, because with one they would change something.
 _READING_PRAGMAS = frozenset(
     {
         "application_id",
@@ -85,8 +86,8 @@ _READING_PRAGMAS = frozenset(
         "user_version",
     }
 )
-# When an R-tree is first read, it compiles statements that change its shadow tables, so these must be allowed. In a
-# file opened for reading, SQLite runs no such statement, not even one from a client.
+# When an R-tree is first read, it compiles statements that change its shadow tables (those with these suffixes), so
+# they must be allowed. On a connection that only reads, SQLite runs no such statement, not even one from a client.
 _RTREE_SUFFIXES = ("_node", "_rowid", "_parent")
 # The stored statement of a virtual table begins like this. Every repetition is possessive, so that no part of a name
 # or a comment can be taken for USING.
@@ -113,12 +114,13 @@ _SUGGESTIONS = {
 
 
 class Policy:
-    """The authorizer of one connection, for statements that read and, if `writable`, those that change the database.
+    """The authorizer of one connection. It allows statements that read, and if `writable`, those that change the
+    database.
 
     `closed_modules` are the virtual tables that no statement may read. With `views`, temporary views may be created.
-    `uninterruptible_tables` are the tables whose use calls functions that can't be interrupted, which is refused;
-    with None, such functions may be called. `advice` is a suggestion for clients that try to change a read-only
-    database.
+    `uninterruptible_tables` are tables whose use calls functions that can't be interrupted. The policy refuses to use
+    them, and to call such functions; if it is None, it allows both. `advice` is the suggestion for clients that try
+    to change a read-only database.
     """
 
     def __init__(
@@ -145,24 +147,25 @@ class Policy:
         self._lifted = False
         self._only_tables = False
         self.action_count = 0
-        """Number of actions that SQLite has reported since `reset`; 0 if the statement was already compiled."""
+        """Number of actions that SQLite has reported since `reset`; 0 if it used a statement that was already
+        compiled."""
         self.refusal: str | None = None
         """The reason for the last refusal."""
         self.suggestion = ""
-        """A suggestion for the refused statement, or empty."""
+        """A suggestion for the last refusal; may be empty."""
         self.uninterruptible = False
-        """True if the statement was refused because SQLite could not be interrupted while it runs."""
+        """True if a statement was refused because SQLite could not be interrupted while running it."""
         self.changes_schema = False
-        """True if a statement since `reset` changes the schema."""
+        """True if a statement that was compiled since `reset` changes the schema."""
         self.changed: set[str] = set()
-        """The tables that the statements since `reset` change, directly or by triggers."""
+        """The tables that statements compiled since `reset` change, directly or by triggers."""
 
     def allow_modules(self, names: Iterable[str]) -> None:
-        """Allow virtual tables of these modules as well, which extensions have added."""
+        """Allow virtual tables of these modules as well, because extensions of the operator have added them."""
         self._allowed_modules = _ALLOWED_MODULES.union(names)
 
     def reset(self) -> None:
-        """Begin a new statement."""
+        """Forget what was recorded about earlier statements."""
         self.action_count, self.uninterruptible, self.changes_schema, self.changed = 0, False, False, set()
         self.refusal, self.suggestion = None, ""
         self._selects = self._reads_table = False
@@ -173,7 +176,8 @@ class Policy:
 
     @contextmanager
     def lift(self) -> Iterator[None]:
-        """Allow everything that is compiled within the block, and record nothing: for the server's own statements."""
+        """Allow everything that is compiled within the block, and record nothing. Use it for this program's own
+        statements."""
         self._lifted = True
         try:
             yield
@@ -182,7 +186,7 @@ class Policy:
 
     @contextmanager
     def allow_compiling(self) -> Iterator[None]:
-        """Allow calls that can't be interrupted within the block, since the statement is compiled and not run."""
+        """Allow calls that can't be interrupted within the block, in which statements must only be compiled."""
         tables, self._uninterruptible_tables = self._uninterruptible_tables, None
         try:
             yield
@@ -201,13 +205,16 @@ class Policy:
     def __call__(
         self, action: int, first: str | None, second: str | None, schema: str | None, source: str | None
     ) -> int:
-        """Decide whether SQLite may perform this action."""
+        """Return SQLITE_OK if SQLite may perform this action, else SQLITE_DENY.
+
+        The meaning of `first` and `second` depends on the action. `source` is the view or trigger that causes it.
+        """
         self.action_count += 1
         if self._lifted:
             return sqlite3.SQLITE_OK
         first = first or ""
         slow_tables = self._uninterruptible_tables
-        # Tables are checked as well, since SQLite does not report calls by a generated column, a check or an index.
+        # Check tables as well, since SQLite does not report calls in a generated column, a CHECK or an index.
         if slow_tables is not None and (
             (second or "").lower() in _UNINTERRUPTIBLE
             if action == sqlite3.SQLITE_FUNCTION
@@ -217,8 +224,8 @@ class Policy:
             return sqlite3.SQLITE_DENY
         reason = self._find_reason(action, first, second, schema)
         if reason is None and self.hidden is not None:
-            # SQLite reports the reads of a SELECT before the SELECT itself if the SELECT is part of an expression,
-            # and otherwise after it.
+            # SQLite reports the reads of a SELECT after the SELECT itself, but before it if the SELECT is part of an
+            # expression.
             if action == sqlite3.SQLITE_SELECT:
                 self._selects = True
                 reason = BYPASSES_HIDING if self._reads_table else None
@@ -287,9 +294,11 @@ class Policy:
 def find_closed_modules(
     connection: sqlite3.Connection, allowed: Iterable[str] = (), schemas: Sequence[str] = ("main",)
 ) -> set[str]:
-    """Return the virtual tables that no statement may read, since their modules are neither known to be harmless nor
-    `allowed`: the modules of this SQLite that can be read like a table, unless a table of the database has that name,
-    and the tables in the databases `schemas` that use such a module.
+    """Return the names of virtual tables that no statement may read, because their modules are neither known to be
+    harmless nor `allowed`.
+
+    These are the tables in the databases `schemas` that use such a module, and the modules themselves, since some can
+    be read like a table. A module is left out if a table of the database has its name.
     """
     allowed_modules = _ALLOWED_MODULES.union(allowed)
     modules = {str(name).lower() for (name,) in connection.execute("PRAGMA module_list")}
@@ -306,8 +315,8 @@ def find_module(sql: str) -> str:
 
 
 def find_virtual_tables(connection: sqlite3.Connection) -> set[str]:
-    """Return the virtual tables: those in the database, and the modules of this SQLite that can be read like a table,
-    unless a table has that name."""
+    """Return the names of the virtual tables of the database, and of all modules, since some can be read like a
+    table. A module is left out if an ordinary table has its name."""
     modules = {str(name).lower() for (name,) in connection.execute("PRAGMA module_list")}
     entries = connection.execute("SELECT name, rootpage FROM sqlite_schema WHERE type = 'table'").fetchall()
     tables = {str(name).lower() for name, _ in entries}
@@ -315,8 +324,8 @@ def find_virtual_tables(connection: sqlite3.Connection) -> set[str]:
 
 
 def find_uninterruptible_tables(connection: sqlite3.Connection, schemas: Sequence[str] = ("main",)) -> set[str]:
-    """Return the tables of the databases `schemas` whose definition, or that of an index on them, calls a function
-    that can't be interrupted."""
+    """Return the tables in the databases `schemas` that call a function which can't be interrupted, in their own
+    definition or in that of an index."""
     definitions = _select_entries(connection, "tbl_name, sql", "type IN ('table', 'index') AND sql <> ''", schemas)
     return {str(name).lower() for name, sql in definitions if _UNINTERRUPTIBLE_CALL.search(str(sql))}
 

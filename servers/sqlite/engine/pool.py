@@ -1,8 +1,9 @@
-"""A pool of connections to one database, opened when they are first needed, and lent to one call at a time.
+"""Keeps a pool of connections to one database. It opens them when they are needed, and lends each to one call at a
+time.
 
-A connection that is still busy when it is returned, because its caller stopped waiting, is unavailable until its work
-has ended. Another connection is opened instead, so that the database can still be used. At most as many connections
-as the size of the pool are replaced in this way, because the thread of each may run for hours.
+A connection may still be busy when it is returned, because its caller has stopped waiting. It is unavailable until
+its work has ended. Another connection may be opened instead, so that the database can still be used. At most as many
+connections as the size of the pool are replaced in this way, because the thread of each may run for hours.
 """
 
 from collections.abc import Callable
@@ -12,8 +13,8 @@ from servers.sqlite.engine.connection import Connection
 
 
 class Pool(pool.Pool[Connection]):
-    """A pool of at most `size` connections, not counting unavailable ones. A caller waits at most `max_wait` seconds
-    for one."""
+    """A pool of at most `size` connections, not counting unavailable ones. A caller waits for a free connection for
+    `max_wait` seconds at most."""
 
     def __init__(self, make_connection: Callable[[], Connection], size: int, max_wait: float) -> None:
         super().__init__(size, max_wait)
@@ -25,8 +26,8 @@ class Pool(pool.Pool[Connection]):
         """Called when a connection has been returned and its work is done."""
 
     async def take(self, preferred: Connection | None = None) -> Connection:
-        """Take a connection, the `preferred` one if that is idle. Raises SqlError with code `busy` if none becomes
-        free in time."""
+        """Return an idle or new connection, and the `preferred` one if it is idle. Raises SqlError, with code `busy`
+        if no connection becomes free in time."""
         await self._wait()
         if self._idle:
             if preferred is not None and preferred in self._idle:

@@ -1,7 +1,7 @@
-"""A process for work that can't be interrupted, started when it is needed, and killed after the time limit.
+"""Does work that can't be interrupted in a process, which is killed after the time limit.
 
-It does the same work as a thread would, on its own connection. It is also killed when the caller is cancelled; its
-uncommitted changes are then rolled back. Few such processes work at once, since each needs memory.
+The process does the same work as a thread would, on a connection of its own. It is also killed when the caller is
+cancelled, and SQLite rolls back its uncommitted changes. Few such processes work at once, since each needs memory.
 """
 
 import asyncio
@@ -37,8 +37,8 @@ _START_TIMEOUT = 60
 """Maximum number of seconds for starting a process. It is not part of a statement's timeout, since a slow disk says
 nothing about the statement."""
 _IDLE_SECONDS = 45.0
-"""Seconds for which an idle process is kept for the next statement. This is longer than cursors keep their source, so
-that the process of a cursor still exists when its query is continued."""
+"""Seconds for which an idle process is kept for the next statement. This is longer than an unfinished query is kept
+(`SOURCE_SECONDS`), so that the process of the query still exists when a client continues it."""
 _PROCESS_ERRORS = (TimeoutError, anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, OSError)
 """Errors of a process that has ended or does not respond."""
 _START_SCRIPT = """
@@ -52,7 +52,7 @@ _slots: RunVar[anyio.Semaphore] = RunVar("servers.sqlite.processes")
 
 
 class WorkerProcess:
-    """A process for work that can't be interrupted, which is started on demand and replaced once it has ended."""
+    """Starts a process for work that can't be interrupted when it is needed, and another one if that has ended."""
 
     def __init__(self, options: OpenOptions) -> None:
         memory = max(options.limits.memory_mebibytes // _MEMORY_DIVISOR, _MIN_MEBIBYTES)
@@ -68,7 +68,7 @@ class WorkerProcess:
         return self._process.pid if self._process else None
 
     async def ensure_started(self) -> bool:
-        """Start a process unless one is running. Return True if one was started. Raises SqlError."""
+        """Start a process and return True, or return False if one is already running. Raises SqlError."""
         if self._idle_timer is not None:
             self._idle_timer.cancel()
         if self._process is not None and self._process.returncode is None:
@@ -86,11 +86,11 @@ class WorkerProcess:
         return True
 
     async def run(self, work: Work[T]) -> T:
-        """Do `work` within the timeout of a statement, and return the result. The process is killed if it takes
-        longer or the caller is cancelled. Raises SqlError."""
+        """Do `work` within the timeout of a statement, and return the result. If the work takes longer or the caller
+        is cancelled, kill the process. Raises SqlError."""
         limits = self._options.limits
         async with _acquire_slot(limits.timeout), self._kill_on_failure():
-            # Until the process sends "begun", it imports modules for the work, which is not part of the timeout.
+            # Until the process sends "begun", it imports modules for the work. That is not part of the timeout.
             with anyio.fail_after(_START_TIMEOUT):
                 await self._send(work)
                 kind, value = await self._receive()
@@ -115,7 +115,7 @@ class WorkerProcess:
         await kill_worker(process)
 
     def _end_idle_process(self) -> None:
-        """End the process, which has been idle for a long time."""
+        """Kill the process. Unlike `end`, don't wait until it has ended."""
         if self._process is not None:
             self._process.kill()
 
@@ -158,7 +158,7 @@ def _limit_time(deadline: StatementDeadline, timeout: float) -> Iterator[None]:
         with anyio.fail_after(timeout):
             yield
     except TimeoutError:
-        raise deadline.reason() from None
+        raise deadline.error() from None
 
 
 @asynccontextmanager

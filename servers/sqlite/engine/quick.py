@@ -1,10 +1,10 @@
 """Runs quick read-only statements in the event loop itself, because passing a row between threads takes longer than
 reading it.
 
-A statement is run here after it was learned: the thread of a reader has answered it quickly and compiled it in less
-than a millisecond. It is run under limits that let no instruction take long (`quick_policy.py`), and is stopped after
-a millisecond. Nothing here waits or raises an error: if a statement can't be finished, for whatever reason, a thread
-runs it from the beginning, as if it had not been tried.
+A statement is learned, that is, run in this way from then on, if the thread of a reader has answered it quickly and
+compiled it in less than a millisecond. It runs under limits that let no instruction take long (`quick_policy.py`),
+and is stopped after a millisecond. It never waits for a lock, and causes no error: if it can't be finished, for
+whatever reason, a thread runs it from the beginning.
 
 The schema may change between two reads. SQLite then compiles the statement again, and calls the policy. So if the
 policy was not called, the schema is still the one for which the statement was compiled.
@@ -38,29 +38,29 @@ else:
 _READ_SECONDS = 0.001
 """Maximum number of seconds for one read, and for compiling its statement."""
 _MAX_THREAD_SECONDS = 0.1
-"""A statement is learned if a thread took at most this many seconds for it, including waits for other threads."""
+"""A statement can be learned if a thread took at most this many seconds for it, including waits for other threads."""
 _TURN_SECONDS = 0.05
 """Processor time, in seconds, after which no more reads are begun in one turn of the event loop. This is enough for
 all requests that arrive together through a pipe."""
 _CHECK_INSTRUCTIONS = 100
 """Number of instructions of SQLite's virtual machine between checks of the clock."""
 _MAX_FAILURES = 3
-"""A statement is left to threads after it has failed to finish here this many times in a row."""
+"""A statement is left to threads after the event loop has failed to finish it this many times in a row."""
 _MAX_KNOWN, _MAX_KNOWN_LENGTH = 100, 10_000
-"""Maximum number of statements that are remembered, which is less than the number that SQLite caches, and the maximum
-length of each in characters."""
+"""Maximum number of statements that are remembered, and maximum length of each in characters. The number is less than
+that of the statements that a connection caches, so that remembered ones stay compiled."""
 _MAX_SCHEMA = 100_000
 """Maximum number of characters of the SQL in the schema, since SQLite parses all of it after each change."""
 _SLOW_SECONDS = 0.005
 """If a read takes more seconds than this, its statement is left to threads for a while."""
 _LATE_SECONDS, _PAUSE_FACTOR = 0.05, 10
-"""If a read takes more seconds than the first number, all statements are left to threads for the second number times
-as long as it took, since the disk or the machine is slow, or rows are large."""
+"""If a read takes more than `_LATE_SECONDS`, the disk or the machine is slow, or rows are large. All statements are
+then left to threads for `_PAUSE_FACTOR` times as long as the read took."""
 _MAX_DOUBLED = 10
 """Maximum number of times that this pause is doubled."""
 _RELEARN_SECONDS, _MAX_DROPS = 5.0, 4
 """Seconds after which a statement that took too long may be learned again, since other processes may have caused the
-delay, and the maximum number of times that this number is doubled."""
+delay, and the maximum number of times that this time is doubled."""
 _REOPEN_SECONDS = 1.0
 """Seconds after which opening the file is tried again."""
 _NO_LOCK = -1.0
@@ -72,7 +72,7 @@ Work = Callable[[GuardedConnection, int], T]
 """A function that works with the connection, given the version of the schema."""
 Parameters = Sequence[Any] | Mapping[str, Any]
 RunInThread = Callable[[Callable[[GuardedConnection, StatementDeadline], bool]], Awaitable[bool]]
-"""Runs work on the connection of a thread. Raises SqlError."""
+"""Runs work in the thread of a reader, on its connection. Raises SqlError."""
 
 
 @dataclass(slots=True)
@@ -80,12 +80,12 @@ class _KnownStatement:
     """A statement that was learned, or that was too slow to be learned."""
 
     tries_left: int = 0
-    """Number of further failures after which the statement is left to threads; 0 if it is."""
+    """Number of further failures after which the statement is left to threads; 0 if it already is."""
     is_compiled: bool = False
     drops: int = 0
-    """Number of times that it took too long."""
+    """Number of times that the statement was left to threads because it took too long or failed."""
     relearn_time: float = math.inf
-    """The time (`time.monotonic`) from which it may be learned again, once it has no tries left."""
+    """The time (`time.monotonic`) from which a statement without tries left may be learned again."""
 
     def drop(self) -> None:
         self.relearn_time = time.monotonic() + _RELEARN_SECONDS * 2 ** min(self.drops, _MAX_DROPS)
@@ -114,16 +114,20 @@ class QuickReader:
         self._stop_time = self._paused_until = 0.0
         self._slow_reads = 0
         """Number of reads that took too long because of large rows. Each doubles the next pause, since the rows will
-        still be large."""
+        probably still be large."""
         self._turn_began: float | None = None
-        """Processor time that the thread had used before the first read of this turn of the event loop."""
+        """Processor time that this thread had used before the first read in this turn of the event loop; None if
+        there was none yet."""
         self._waits = 0
-        """Number of times that the thread had waited before that read."""
+        """Number of times that this thread had waited (see `_count_waits`) before that read."""
         self._read_began = 0.0
-        """Processor time that the thread had used before the last read."""
+        """Processor time that this thread had used before the last read."""
 
     def run(self, statement: str, work: Work[T | None], *, is_first: bool = True) -> T | None:
-        """Return the result of `work`, which runs `statement`; None if a thread has to. Never waits or raises."""
+        """Return the result of `work`, which runs `statement`; None if a thread has to do it.
+
+        It does not wait for locks, and errors of SQLite are not raised. `is_first` is False for a second attempt.
+        """
         entry, handle, began = self._known.get(statement), self._handle, time.monotonic()
         if entry is None or not entry.tries_left or handle is None or began < self._paused_until:
             return None
@@ -145,8 +149,8 @@ class QuickReader:
         if result is not None and duration <= _SLOW_SECONDS:
             entry.tries_left = _MAX_FAILURES
         elif (
-            # The read took little processor time, and this thread did not wait for anything. So the time was used by
-            # other processes, and another thread would not be faster.
+            # The read took little processor time, and this thread did not wait for anything. So other processes used
+            # the time, and another thread would not be faster.
             duration > _READ_SECONDS
             and _count_waits() == self._waits
             and time.thread_time() - self._read_began < _READ_SECONDS
@@ -170,26 +174,26 @@ class QuickReader:
         return result
 
     def can_run(self, statement: str) -> bool:
-        """Return True if it is worthwhile to `run` a statement."""
+        """Return True if the statement was learned, so that it is worth calling `run`."""
         entry = self._known.get(statement)
         return entry is not None and entry.tries_left > 0
 
     def should_learn(self, statement: str, duration: float) -> bool:
-        """Return True if a statement that a thread has answered in `duration` should be learned now."""
+        """Return True if a statement that a thread has answered in `duration` seconds should be learned now."""
         if len(statement) > _MAX_KNOWN_LENGTH or self._options.connection_options.attached:
             return False
         entry = self._known.get(statement)
         if entry is not None and (entry.tries_left or time.monotonic() < entry.relearn_time):
             return False
-        # Remember that it was slow: its next call may only be fast because that thread has it compiled.
+        # Remember that it was slow: its next call may only be fast because the thread still has it compiled.
         if duration > _MAX_THREAD_SECONDS:
             self._remember(statement, 0).drop()
             return False
         return not self._is_learning and time.monotonic() >= self._paused_until
 
     async def learn(self, statement: str, parameters: Parameters, read: RunInThread) -> None:
-        """Learn a statement: `read` runs a check on the connection of a thread, and if the statement compiles
-        quickly, it is run here from now on."""
+        """Check in the thread of a reader, with `read`, whether the statement compiles quickly. If so, learn it:
+        `run` can run it from now on."""
         self._is_learning = True
         try:
             is_quick = await read(partial(_compiles_quickly, statement, parameters))
@@ -230,7 +234,7 @@ class QuickReader:
             return None
         connection.policy.reset()
         result = work(connection, self._schema_version)
-        # A statement compiled just now may have seen a newer schema.
+        # If SQLite has just compiled the statement, it may have seen a newer schema.
         if connection.policy.action_count and _read_schema_version(connection) != self._schema_version:
             self.close()
             return None
@@ -238,12 +242,11 @@ class QuickReader:
         return result
 
     def _has_turn(self, handle: Handle) -> bool:
-        """Return True if one more read may be done now."""
+        """Return True if the event loop may do one more read in its current turn."""
         self._read_began = time.thread_time()
         if self._turn_began is not None:
             return self._read_began - self._turn_began < _TURN_SECONDS
-        # The first read in a turn of the event loop checks whether the file was replaced, and begins to measure the
-        # turn.
+        # Before the first read in a turn, check whether the file was replaced, and begin to measure the time.
         if handle.is_replaced:
             self.close()
             return False
@@ -265,7 +268,7 @@ def _compiles_quickly(
         return False
     began = time.thread_time()
     try:
-        # With EXPLAIN before it, the statement is not in the cache of compiled statements.
+        # EXPLAIN makes SQLite compile the statement, because with it the text is not in the cache.
         connection.execute(f"EXPLAIN {statement}", parameters).close()
     except (sqlite3.Error, sqlite3.Warning):
         return False
@@ -275,7 +278,7 @@ def _compiles_quickly(
 def _count_waits() -> int:
     """Return how often this thread has waited for something other than a processor, such as a disk."""
     if _getrusage is None or _THREAD is None:
-        # The system does not count them. With a different number each time, every read counts as one that waited.
+        # This system does not count waits. If the number differs each time, every read counts as one that waited.
         return time.monotonic_ns()
     return int(_getrusage(_THREAD).ru_nvcsw)
 

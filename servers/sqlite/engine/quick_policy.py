@@ -1,8 +1,8 @@
-"""Authorizes statements that the event loop itself runs: only those that can be stopped at any moment.
+"""Authorizes statements that the event loop itself runs. They must be stoppable at any moment.
 
-SQLite can only be stopped between two instructions of its virtual machine. So only functions are allowed whose time
-is proportional to the size of their arguments, and no instruction may read a whole table, as `count(*)` does, or
-belong to a virtual table. A refusal here is not an error; a thread then runs the statement.
+SQLite can only be stopped between two instructions of its virtual machine. So the only functions allowed are those
+whose time is proportional to the size of their arguments. Instructions that read a whole table are refused, such as
+`count(*)`, and so are virtual tables. A client never sees these refusals: a thread runs the statement instead.
 """
 
 import sqlite3
@@ -25,7 +25,7 @@ _QUICK_FUNCTIONS = frozenset(
 
 
 class QuickPolicy(Policy):
-    """The authorizer of a connection for statements that end at once.
+    """The authorizer of a connection that the event loop uses.
 
     It refuses reads of `virtual_tables` and of `uninterruptible_tables`.
     """
@@ -38,7 +38,7 @@ class QuickPolicy(Policy):
     def __call__(
         self, action: int, first: str | None, second: str | None, schema: str | None, source: str | None
     ) -> int:
-        """Decide whether SQLite may perform this action."""
+        """Return SQLITE_OK if SQLite may perform this action, else SQLITE_DENY."""
         verdict = super().__call__(action, first, second, schema, source)
         match action:
             case sqlite3.SQLITE_SELECT:

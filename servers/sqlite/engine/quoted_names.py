@@ -1,8 +1,8 @@
-"""Runs statements of clients, in which only names may be in double quotes.
+"""Runs statements of clients, and refuses those with text in double quotes, which are for names.
 
-If nothing has a name in double quotes, SQLite treats it as text (https://sqlite.org/quirks.html, 8), so a misspelled
-column name would be returned, or stored as a value. SQLite does not do this for names in backquotes. So if a
-statement compiles as written, but not with backquotes instead of double quotes, it contains a text in double quotes.
+If there is nothing with the name in double quotes, SQLite treats it as text (https://sqlite.org/quirks.html, 8). A
+misspelled column name would then be returned or stored as a value. SQLite does not do this for names in backquotes.
+So a statement contains text in double quotes if it compiles as written, but not with backquotes instead.
 """
 
 import sqlite3
@@ -13,7 +13,7 @@ from servers.sqlite.engine.sql import find_view_query, replace_double_quotes
 
 
 class QuotedTextError(sqlite3.OperationalError):
-    """Raised if a name in double quotes does not exist, with SQLite's message for the same name in backquotes."""
+    """Raised if a name in double quotes does not exist. Its message is SQLite's for the same name in backquotes."""
 
     sqlite_errorname = "SQLITE_ERROR"
     sqlite_errorcode = sqlite3.SQLITE_ERROR
@@ -22,14 +22,14 @@ class QuotedTextError(sqlite3.OperationalError):
 def execute(
     connection: sqlite3.Connection, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()
 ) -> sqlite3.Cursor:
-    """Execute a client's statement. Raises sqlite3.Error, such as QuotedTextError."""
+    """Execute a client's statement. Raises sqlite3.Error, for example QuotedTextError."""
     require_names(sql, connection)
     return connection.execute(sql, parameters)
 
 
 def require_names(sql: str, connection: sqlite3.Connection) -> None:
-    """Compile the statement. Raises QuotedTextError if a name in double quotes does not exist, and any error that
-    SQLite raises when it compiles the statement."""
+    """Raise QuotedTextError if a name in double quotes in the statement does not exist, or the error that SQLite
+    raises when it compiles the statement."""
     strict = replace_double_quotes(sql)
     if strict == sql:
         return
@@ -38,10 +38,10 @@ def require_names(sql: str, connection: sqlite3.Connection) -> None:
     except (sqlite3.Error, sqlite3.Warning) as error:
         connection(sql)
         if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_ERROR:
-            raise  # such as a lock that has since been released: the statement can be retried
+            raise  # for example because of a lock, which was released before the second try: the caller can retry
         raise QuotedTextError(*error.args) from None
-    # SQLite does not look up the names in a view before it is read, so check its query. Other errors of the query are
-    # ignored, since its tables may be created later.
+    # SQLite looks up the names in a view only when the view is read, so check the query of the view now. Ignore other
+    # errors of the query, since its tables may be created later.
     if query := find_view_query(sql):
         try:
             require_names(query, connection)

@@ -1,7 +1,8 @@
-"""SQL as text: names, parameters and statements in it, and the declared types of the columns of a query.
+"""Quotes names, splits scripts into statements, and finds parameters and the declared types of columns in SQL.
 
-The `sqlite3` module does not return these types, but the schema of a temporary view of the query contains them. The
-view is created on a separate connection, which never runs a statement of a client, and is never read.
+The `sqlite3` module does not return the declared types of a query's columns, but the schema of a view of the query
+contains them. This temporary view is created on a separate connection that runs no statements of clients, and is
+never read.
 """
 
 import re
@@ -20,24 +21,26 @@ _TOKENS = re.compile(
 _COMMENTS = re.compile(r"--[^\n]*+|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _FIRST_WORD = re.compile(r"(?:\s++|;|--[^\n]*+|/\*.*?\*/)*+(\w++)", re.DOTALL)
 _TRIGGER = re.compile(r"(?:EXPLAIN (?:QUERY PLAN )?)?CREATE (?:TEMP |TEMPORARY )?TRIGGER\b")
-"""The beginning of a statement that contains other statements."""
+"""The beginning of a statement that contains other statements, and so semicolons."""
 _VIEW = re.compile(r"CREATE (?:TEMP |TEMPORARY )?VIEW\b")
 
 
 def quote(name: str) -> str:
-    """Quote any name for use as an identifier in SQL."""
+    """Return the name in double quotes, so that any name is valid in a statement."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def select(columns: str, table: str, clauses: str) -> str:
-    """Return a query on the table with that name. `columns` and `clauses` are SQL of the server."""
+    """Return a query on the table with this name. `columns` and `clauses` are SQL, which must not come from a
+    client."""
     return f"SELECT {columns} FROM {quote(table)} {clauses}"  # noqa: S608 - the name is quoted
 
 
 def find_declared_types(query: str, connection: sqlite3.Connection, deadline: StatementDeadline) -> list[str | None]:
-    """Return the declared type of each column of `query`, None for an expression; empty if it can't be a view."""
+    """Return the declared type of each column of `query`, or None for an expression. The list is empty if the query
+    can't be a view."""
     try:
-        # Creating a view uses the schema that SQLite has cached, which is only refreshed when the database is read.
+        # To create a view, SQLite uses its cached schema. Reading the database refreshes the cache.
         retry_locked(deadline, partial(connection.execute, "SELECT 1 FROM main.sqlite_schema LIMIT 1")).fetchall()
         retry_locked(
             deadline, partial(connection.execute, f"CREATE TEMP VIEW declared AS {replace_parameters(query)}")
@@ -54,9 +57,9 @@ def find_declared_types(query: str, connection: sqlite3.Connection, deadline: St
 
 
 def split_statements(script: str) -> list[str]:
-    """Split a script into statements without the semicolons between them.
+    """Split a script into statements, and remove the semicolons between them.
 
-    CREATE TRIGGER ends after an END that follows a semicolon, as in `sqlite3_complete`
+    A CREATE TRIGGER ends with an END after a semicolon, as in `sqlite3_complete`
     (https://sqlite.org/c3ref/complete.html).
     """
     statements: list[str] = []
@@ -78,13 +81,13 @@ def split_statements(script: str) -> list[str]:
 
 
 def find_first_word(statement: str) -> str:
-    """Return the first word of a statement in capitals, or "" if it begins with something else."""
+    """Return the first word of a statement in capitals; "" if the statement begins with something else."""
     word = _FIRST_WORD.match(statement)
     return word[1].upper() if word else ""
 
 
 def find_view_query(statement: str) -> str:
-    """Return the query in a CREATE VIEW, or "" for any other statement."""
+    """Return the query in a CREATE VIEW; "" for any other statement."""
     words: list[str] = []
     for token in _TOKENS.finditer(statement):
         text = token[0].upper()

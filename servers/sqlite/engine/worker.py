@@ -1,10 +1,10 @@
-"""The code that runs in a process for work that can't be interrupted: it reads pieces of work from standard input,
-one after another, and writes the results to standard output.
+"""The program of a worker process, which does work that can't be interrupted (`process.py`). It reads pieces of work
+from standard input, one after another, and writes the results to standard output.
 
-The process ends with the server, even in the middle of an instruction, because a separate thread reads the input. The
-messages between both are pickled values, each after its length. A cursor stays in its process: the server receives a
-`RemoteCursor` for it, which becomes that cursor again when it is sent back. Pickling is safe, because the process
-runs only code of this program, unlike a worker that reads malicious files.
+A separate thread reads the input, so the process ends with the server even in the middle of an instruction. Messages
+between the two are pickled values, each after its length. A cursor stays in the worker process: the server receives a
+`RemoteCursor` for it. When the server sends that back, the worker process uses the cursor again. Pickling is safe,
+because the worker process runs only code of this program, unlike a worker that reads malicious files.
 """
 
 import io
@@ -29,7 +29,8 @@ LENGTH = struct.Struct(">Q")
 
 
 class RemoteCursor:
-    """A cursor in the process. Work that reads its rows must be done there, so here it raises Uninterruptible."""
+    """Refers to a cursor in the worker process. Reading its rows in the server raises Uninterruptible, so that the
+    worker process does this work."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -38,12 +39,12 @@ class RemoteCursor:
         raise Uninterruptible
 
     def close(self) -> None:
-        """Close the cursor in its process."""
+        """Raise Uninterruptible, so that the worker process closes the cursor."""
         raise Uninterruptible
 
 
 class Cursors:
-    """The cursors of this process that the server refers to."""
+    """The cursors of this worker process to which the server can refer."""
 
     def __init__(self) -> None:
         self._cursors: dict[int, sqlite3.Cursor] = {}
@@ -58,8 +59,8 @@ class Cursors:
         return self._last_number
 
     def take(self, number: int) -> Any:
-        """Return the cursor with that number, or for a cursor of an earlier process, an object that raises an error
-        when it is read."""
+        """Return the cursor with this number, and forget it. If it belonged to an earlier process, return an object
+        that raises SqlError when it is read."""
         return self._cursors.pop(number, None) or _LostCursor()
 
 
@@ -73,7 +74,8 @@ class _LostCursor:
 
 
 def pack(value: Any, persistent: Callable[[Any], int | None]) -> bytes:
-    """Return a value as a frame. Objects for which `persistent` returns a number are replaced by that number."""
+    """Return a value as a frame: its length and its pickled bytes. An object is replaced by the number that
+    `persistent` returns for it, unless that is None."""
     body = io.BytesIO()
 
     class Pickler(pickle.Pickler):
@@ -85,7 +87,7 @@ def pack(value: Any, persistent: Callable[[Any], int | None]) -> bytes:
 
 
 def unpack(body: bytes, persistent: Callable[[int], Any]) -> Any:
-    """Return the value of a frame. `persistent` returns the object for a number."""
+    """Return the value in the `body` of a frame. `persistent` returns the object for a number."""
 
     class Unpickler(pickle.Unpickler):
         def persistent_load(self, number: int) -> Any:
@@ -95,7 +97,7 @@ def unpack(body: bytes, persistent: Callable[[int], Any]) -> Any:
 
 
 class _Worker:
-    """Does the requested work, and writes the answers."""
+    """Does the work that the server sends, and writes the answers."""
 
     def __init__(self, answers: BinaryIO) -> None:
         self._answers = answers
@@ -110,7 +112,7 @@ class _Worker:
 
     def _do(self, handle: Handle, limits: Limits, body: bytes) -> Any:
         handle.reopen_replaced()
-        # This imports the modules that the work needs, which is not part of the timeout.
+        # Unpickling imports the modules that the work needs. That is not part of the timeout.
         work = unpack(body, self.cursors.take)
         self._send("begun", None)
         return handle.do(work, _ReportingDeadline(limits, partial(self._send, "committing")))
@@ -132,7 +134,8 @@ def _open(handle: Handle) -> None:
 
 
 class _ReportingDeadline(StatementDeadline):
-    """A deadline that reports the beginning and the end of a commit to the server, which may kill this process."""
+    """A deadline that reports the beginning and the end of a commit to the server. If the server kills this process,
+    it then knows whether a commit was in progress."""
 
     def __init__(self, limits: Limits, report_commit: Callable[[bool], None]) -> None:
         super().__init__(limits.timeout, limits.busy_timeout)
@@ -151,12 +154,12 @@ class _ReportingDeadline(StatementDeadline):
 def _read(requests: BinaryIO, frames: "queue.SimpleQueue[bytes]") -> None:
     while start := requests.read(LENGTH.size):
         frames.put(requests.read(LENGTH.unpack(start)[0]))
-    # Not sys.exit, which would end only this thread.
+    # sys.exit would end only this thread.
     os._exit(0)
 
 
 def main() -> None:
-    """Serve the file that the first frame names until the input ends."""
+    """Open the file that the first frame names, and do work until the input ends."""
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, requests), daemon=True).start()
     worker = _Worker(sys.stdout.buffer)

@@ -1,1 +1,1 @@
-"""Queries, and their rows in the form for clients."""
+"""Runs and explains queries, and continues and exports their rows."""

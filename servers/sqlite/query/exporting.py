@@ -15,14 +15,15 @@ from servers.sqlite.engine.quoted_names import execute
 from servers.sqlite.values import encode_rows
 
 _BATCH_ROWS, _BATCH_BYTES = 1_000, 1_000_000
-"""Maximum number of rows, and approximate number of bytes, that are written together."""
+"""Maximum number of rows, and approximate maximum number of bytes, that are written together."""
 
 
 class Codec:
-    """Encodes SQLite values for exports. In CSV, a blob becomes base64; text that is not UTF-8 keeps its bytes."""
+    """Encodes SQLite values for exports. In CSV, a blob becomes base64, and text that is not UTF-8 keeps its bytes
+    (as lone surrogates)."""
 
     def encode(self, rows: Sequence[Row], cell_bytes: int) -> list[Row]:
-        """Return the rows as JSON values."""
+        """Return the rows as JSON values of at most `cell_bytes` bytes each."""
         return encode_rows(rows, cell_bytes)
 
     def format(self, rows: Sequence[Row]) -> Iterable[Sequence[str | None]]:
@@ -44,7 +45,8 @@ def _format_value(value: Any) -> str | None:
 def write_export(
     query: Query, request: ExportRequest, connection: sqlite3.Connection, deadline: StatementDeadline
 ) -> tuple[int, int]:
-    """Write all rows of the `query`, and return their number and the file's size in bytes. Raises SqlError."""
+    """Write all rows of the query to a file. Return the number of rows and the size of the file in bytes. Raises
+    SqlError."""
     run = partial(execute, connection, query.sql, query.parameters)
     with ExportFile(request, Codec()) as file, closing(retry_locked(deadline, run)) as cursor:
         file.begin([column[0] for column in cursor.description or ()])

@@ -1,4 +1,4 @@
-"""Runs a query, and returns as many rows as fit into one result; or compiles it, and returns its plan."""
+"""Runs a query and returns as many rows as fit into one result, or compiles a statement and returns its plan."""
 
 import re
 import sqlite3
@@ -26,7 +26,7 @@ from servers.sqlite.query.tried_indexes import explain_with_indexes
 _MAX_STEPS = 500
 """Maximum number of steps of a plan that are shown."""
 _MAX_DETAIL_LENGTH = 500
-"""Maximum number of characters of a step."""
+"""Maximum number of characters of a step that are shown."""
 _SCAN = re.compile(r"SCAN (.+?)(?: USING (?:COVERING )?INDEX .+)?(?: LEFT-JOIN)?", re.DOTALL)
 _NO_SCAN = re.compile(r"SCAN (?:CONSTANT ROW|\d+ CONSTANT ROWS?|\(.+|.+ VIRTUAL TABLE INDEX .+)", re.DOTALL)
 _INTERMEDIATE = re.compile(r"(?:CO-ROUTINE|MATERIALIZE) (.+)", re.DOTALL)
@@ -42,7 +42,7 @@ _SKIP_ROWS = 1_000
 
 
 class Remainder(NamedTuple):
-    """What remains of a query after a result."""
+    """The rows of a query that come after those of a result."""
 
     cursor: sqlite3.Cursor
     """The unfinished statement, after the last fetched row."""
@@ -51,19 +51,19 @@ class Remainder(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """Some rows of a query."""
+    """The rows of one result."""
 
     names: tuple[str, ...]
     page: Page
     has_more: bool
     """True if there are rows after these."""
     rest: Remainder | None
-    """What remains of the query; None if nothing does, or if its statement can't be kept."""
+    """The source of the rows after these; None if there are none, or if the unfinished statement can't be kept."""
     schema_version: int
     data_version: int
     """A number that changes on the same connection when another connection changes the database."""
     duration: float
-    """The time that the result took."""
+    """Number of seconds that reading these rows took."""
 
 
 def run_query(
@@ -71,7 +71,7 @@ def run_query(
 ) -> Answer:
     """Run the query, skip its first `query.offset` rows, and return as many rows as fit into one result."""
     started_at = time.monotonic()
-    # Read before the first row, so that all later commits by others count as changes.
+    # Read the versions before the first row, so that all later commits by others count as changes.
     data_version, schema_version = (
         retry_locked(deadline, partial(_sum_versions, connection, name))
         for name in ("data_version", "schema_version")
@@ -84,7 +84,7 @@ def run_query(
         unless_kept.callback(cursor.close)
         names = tuple(column[0] for column in cursor.description or ())
         if not names:
-            # Every reading statement has columns, so there is only a comment.
+            # Every statement that reads has columns, so this is only a comment.
             raise SqlError("bad_statement", "there is no statement")
         to_skip = query.offset
         while to_skip > 0 and (skipped := sum(1 for _ in islice(cursor, min(to_skip, _SKIP_ROWS)))):
@@ -100,17 +100,17 @@ def run_query(
 
 
 def _add_advice(error: sqlite3.OperationalError, sql: str, connection: sqlite3.Connection) -> Exception:
-    """Return the error of a statement, with a suggestion if the statement is a command that SQLite does not have, or
-    if SQLite may be unable to parse the text after MATCH."""
+    """Return the error, with a suggestion if the statement is a command that SQLite does not have, such as SHOW
+    TABLES, or if SQLite could probably not parse the text after MATCH."""
     if isinstance(error, QuotedTextError):
         return error
     if asks_for_schema(sql):
         converted = from_sqlite(error)
         converted.suggestion = DESCRIBE_HINT
         return converted
-    # The text after MATCH is parsed as a full-text query when the statement runs, so its errors occur only if the
-    # statement compiles. They mention columns that no table has, such as `b` for 'a-b' (https://sqlite.org/fts5.html,
-    # 3).
+    # SQLite parses the text after MATCH as a full-text query when the statement runs. So if the error comes from
+    # there, the statement compiles. Such an error may mention a column that no table has: `b` for 'a-b'
+    # (https://sqlite.org/fts5.html, 3).
     if not str(error).startswith(_FULL_TEXT_ERRORS) or _MATCH.search(sql) is None:
         return error
     try:
@@ -125,7 +125,7 @@ def _add_advice(error: sqlite3.OperationalError, sql: str, connection: sqlite3.C
 def run_at_once(
     query: Query, limits: AnswerLimits, connection: sqlite3.Connection, schema_version: int
 ) -> Answer | None:
-    """Return all rows of the query, run by the event loop; None if they don't fit into one result."""
+    """Return all rows of the query; None if they don't fit into one result. This runs in the event loop."""
     started_at = time.monotonic()
     cursor = connection.execute(query.sql, query.parameters)
     try:
@@ -144,7 +144,7 @@ def run_at_once(
 def resume(
     answer: Answer, rest: Remainder, limits: AnswerLimits, _: sqlite3.Connection, deadline: StatementDeadline
 ) -> Answer:
-    """Return the rows after the rows in `answer`, from the statement kept for them."""
+    """Return the rows after those of `answer`, from the unfinished statement in `rest`."""
     started_at = time.monotonic()
     with ExitStack() as unless_kept:
         unless_kept.callback(rest.cursor.close)
@@ -157,7 +157,7 @@ def resume(
 
 
 def _sum_versions(connection: sqlite3.Connection, name: str) -> int:
-    """Return the sum of the versions of the database and of attached ones, which increase with each change."""
+    """Return the sum of the PRAGMA `name` over the database and attached ones. It increases with each change."""
     versions = [connection.execute(f"PRAGMA {quote(schema)}.{name}") for schema in list_schemas(connection)]
     return sum(int(version.fetchone()[0]) for version in versions)
 
@@ -175,10 +175,10 @@ def _fill_page(
 def explain(query: Query, limit: int, connection: sqlite3.Connection, deadline: StatementDeadline) -> Plan:
     """Return the plan of one statement, in at most `limit` bytes. Values for its parameters may be omitted.
 
-    If CREATE INDEX statements precede it, their indexes are only simulated. Raises SqlError for a statement that the
-    connection may not run.
+    If CREATE INDEX statements precede it, their indexes are simulated and not created. Raises SqlError, or
+    sqlite3.Error for a statement that the connection may not run.
     """
-    # EXPLAIN is put before the last statement; the others must be CREATE INDEX.
+    # Explain the last statement; those before it must be CREATE INDEX.
     statements = split_statements(query.sql)
     *indexes, sql = statements if len(statements) > 1 else [query.sql]
     statement = f"EXPLAIN QUERY PLAN {sql if query.parameters else replace_parameters(sql)}"
@@ -204,6 +204,6 @@ def explain(query: Query, limit: int, connection: sqlite3.Connection, deadline: 
 
 
 def require_compiles(sql: str, connection: sqlite3.Connection, deadline: StatementDeadline) -> None:
-    """Compile the statement without running it. Raises SqlError if it is not allowed or not valid."""
+    """Compile the statement without running it. Raises sqlite3.Error if it is not allowed or not valid."""
     retry_locked(deadline, partial(require_names, sql, connection))
     retry_locked(deadline, partial(connection, sql))

@@ -1,7 +1,7 @@
-"""The first rows of a table, one row by its key, and the completion of keys.
+"""Reads the first rows of a table or one row by its key, and completes keys.
 
-The key is the primary key, or the rowid of a table without one. In a URI its values are strings, so each is compared
-with values of all types that could be written as this string.
+The key is the primary key, or the rowid of a table without one. In a URI its values are strings, so a string matches
+values of all types that could be written as this string.
 """
 
 import math
@@ -31,14 +31,14 @@ from servers.sqlite.paging import fill_page
 from servers.sqlite.schema.columns import read_columns
 
 _MAX_KEYS_COMPARED = 10_000
-"""Maximum number of rows whose keys are compared with the typed text."""
+"""Maximum number of rows whose keys are compared with what the user has typed."""
 _BLOB = re.compile(r"x'((?:[0-9a-f]{2})*)'")
 
 
 def read_first_rows(
     table: str, limits: AnswerLimits, connection: sqlite3.Connection, deadline: StatementDeadline
 ) -> TableRows:
-    """Return the first rows in the order of the key, as many as fit. Raises SqlError."""
+    """Return as many of the table's first rows, in the order of its key, as fit. Raises SqlError."""
     with hold_snapshot(connection, deadline):
         entry = get_entry(connection, table)
         key = _find_key_columns(connection, entry)
@@ -51,14 +51,15 @@ def read_first_rows(
 
 
 def _order_by(key: list[str]) -> str:
-    """Return an ORDER BY clause for the key; empty if the table has none."""
+    """Return an ORDER BY clause for the columns of the key; empty if there are none."""
     return f"ORDER BY {', '.join(map(quote, key))} " if key else ""
 
 
 def find_row(
     table: str, key: str, limits: AnswerLimits, connection: sqlite3.Connection, deadline: StatementDeadline
 ) -> TableRows:
-    """Return the row with that key, as `uris.join_key` writes it. Raises SqlError `not_found` if there is none."""
+    """Return the row with this key, which is written as by `uris.join_key`. Raises SqlError with code `not_found` if
+    there is no such row."""
     with hold_snapshot(connection, deadline):
         entry = get_entry(connection, table)
         columns = _find_key_columns(connection, entry)
@@ -82,14 +83,15 @@ def find_row(
 
 
 def find_keys(table: str, prefix: str, connection: sqlite3.Connection, deadline: StatementDeadline) -> list[str]:
-    """Return row keys that begin with `prefix`, as many as are found within one second. Raises SqlError."""
+    """Return keys of rows that begin with `prefix`, as many as are found within `COMPLETION_SECONDS`. Raises
+    SqlError."""
     with hold_snapshot(connection, deadline):
         entry = get_entry(connection, table)
         columns = _find_key_columns(connection, entry)
         matching: list[str] = []
         with deadline.at_most(COMPLETION_SECONDS):
             keys = (key for key in _list_keys(entry, columns, connection) if key.startswith(prefix))
-            # At the time limit, the list keeps the keys that were found before.
+            # `extend` adds each key at once, so the keys that were found before the time limit remain.
             matching.extend(islice(keys, MAX_COMPLETED_KEYS))
     return matching
 

@@ -1,9 +1,9 @@
 """Continues queries whose rows did not fit into one result, so that the next call gets the following rows.
 
-In WAL mode the unfinished statement is kept for `SOURCE_SECONDS` seconds, with the state of the database that it
-sees; it does not block writers. Otherwise, and after that time, the query is run again, and the rows of earlier
-results are skipped. Then SQLite's `data_version` on the same connection shows whether the database was changed in the
-meantime.
+In WAL mode the unfinished statement is kept for `SOURCE_SECONDS` seconds. It still sees the state of the database at
+its beginning, and does not block writers. In other modes, or after that time, the query is run again, and the rows of
+earlier results are skipped. SQLite's `data_version`, read on the same connection as before, then shows whether the
+database was changed between the results.
 """
 
 import os
@@ -24,7 +24,7 @@ from servers.sqlite.engine.deadline import StatementDeadline
 from servers.sqlite.query.query import Answer, Remainder, resume, run_query
 
 _MAX_CONNECTIONS = 1_000
-"""Maximum number of cursors whose connections are remembered."""
+"""Maximum number of cursors for which the connection is remembered."""
 
 
 class RowsAndCursor(NamedTuple):
@@ -43,18 +43,18 @@ class _OpenStatement(NamedTuple):
     database: Database
     connection: Connection
     answer: Answer
-    """The last result, without its rows."""
+    """The answer of the last call, without its rows."""
     rest: Remainder
 
 
 class Snapshots:
-    """The queries that can be continued. The method `run` must run in a task."""
+    """Runs queries, and keeps what is needed to continue them. The method `run` must run in a task."""
 
     def __init__(self, kept_seconds: float = SOURCE_SECONDS) -> None:
         self._cursors: Cursors[_OpenStatement] = Cursors(_release, kept_seconds)
         self._connections: OrderedDict[str, Connection] = OrderedDict()
-        """The connection that returned the rows before each cursor. Only this one can detect whether the database was
-        changed since then."""
+        """For each cursor, the connection that returned the rows before it. Only this connection can detect whether
+        the database was changed after those rows."""
         self._salt = os.urandom(8)
         self.run = self._cursors.run
 
@@ -119,7 +119,7 @@ class Snapshots:
         finally:
             if not is_kept:
                 database.readers.give(connection)
-        # At most this part of the readers is kept.
+        # Kept statements may occupy only a part of the readers.
         if self._cursors.count(lambda other: other.database is database) > max(
             database.readers.size // POOL_DIVISOR, 1
         ):
@@ -128,7 +128,7 @@ class Snapshots:
 
 
 async def _release(statement: _OpenStatement) -> None:
-    # Shielded from cancellation, since an unfinished statement would keep its connection open.
+    # Shield this from cancellation, since the connection can't be returned with an unfinished statement.
     with anyio.CancelScope(shield=True):
         try:
             await statement.connection.run(partial(_close, statement.rest))

@@ -1,4 +1,5 @@
-"""Simulates indexes: they are created in an empty copy of the schema, with the statistics of the database.
+"""Finds the plan that a statement would have with additional indexes. They are created in an empty copy of the
+database, which has its schema and statistics.
 
 SQLite's plans depend only on the schema and `sqlite_stat1`, so the copy has the same plans as the database. SQLite's
 shell command `.expert` works in the same way (https://sqlite.org/cli.html, 15).
@@ -37,7 +38,8 @@ def explain_with_indexes(
     connection: sqlite3.Connection,
     deadline: StatementDeadline,
 ) -> tuple[list[Row], list[str]]:
-    """Return the rows that `statement`, an EXPLAIN QUERY PLAN, would return with these indexes, and notes.
+    """Return the rows that `statement`, an EXPLAIN QUERY PLAN, would return with these indexes, and notes for the
+    user.
 
     Raises SqlError, and sqlite3.Error for an index that can't be created.
     """
@@ -58,12 +60,12 @@ def explain_with_indexes(
         policy = Policy(True, find_closed_modules(copy))
         copy.set_authorizer(policy)
         for (sql,) in fetch_schema_rows(connection, _SCHEMA):
-            with suppress(sqlite3.Error):  # A virtual table of an extension, which the copy does not have.
+            with suppress(sqlite3.Error):  # It may be a virtual table of an extension that the copy does not have.
                 copy.execute(sql)
         with policy.lift():
             copy.execute("ANALYZE")  # Creates the statistics table.
             copy.executemany("INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES (?, ?, ?)", statistics)
-            copy.execute("ANALYZE sqlite_schema")  # Reads it.
+            copy.execute("ANALYZE sqlite_schema")  # Makes the planner read it.
         for index in indexes:
             execute(copy, index)
         rows = copy.execute(statement, parameters).fetchall()

@@ -1,1 +1,1 @@
-"""The schema of an SQLite database: its tables, their contents and relations."""
+"""Reads and describes the schema of an SQLite database."""

@@ -1,7 +1,7 @@
-"""The parts of an SQLite schema, and statistics of columns.
+"""Reads the columns, keys, indexes and triggers of an SQLite schema, and computes statistics of columns.
 
-They are read with the server's own queries, to which names are passed as values. These run on connections of readers,
-under the same policy and limits as statements of clients.
+This program's own queries read them. Names are passed to these as values where possible. They run on connections of
+readers, under the same policy and limits as statements of clients.
 """
 
 import sqlite3
@@ -21,13 +21,15 @@ _MAX_ROWS = 100_000
 _TIME_SHARE = 0.5
 """The share of a call's timeout that statistics may take."""
 _MAX_DISTINCT_BYTES = 16_000_000
-"""Maximum size of the values of a column whose distinct values are counted, since counting keeps them in memory."""
+"""Maximum total size in bytes of the values of a column whose distinct values are counted, since SQLite keeps them in
+memory."""
 _MAX_VALUE_BYTES = 100
 """Maximum number of bytes of a value that are shown."""
 _COLUMN_KINDS = ("ordinary", "hidden", "generated virtual", "generated stored")
 _ORIGINS = {"c": "CREATE INDEX", "u": "UNIQUE", "pk": "PRIMARY KEY"}
 _MAX_TYPE_LENGTH, _MAX_DEFAULT_LENGTH, _MAX_INDEX_SQL_LENGTH, _MAX_TRIGGER_SQL_LENGTH = 200, 500, 500, 1_000
-"""Maximum number of characters of each that are shown."""
+"""Maximum number of characters that are shown of a type, a default value, and the SQL of an index and of a
+trigger."""
 _MAX_EXACT = 1 << 53
 """The largest integer that JSON numbers represent exactly. Larger estimates are possible, since a client may write
 any number into the statistics."""
@@ -46,8 +48,8 @@ def read_row_estimates(connection: sqlite3.Connection) -> dict[str, int]:
 
 
 def read_columns(connection: sqlite3.Connection, table: str) -> tuple[list[TableColumn], str | None]:
-    """Return the columns of a table or view, and an error if SQLite can't compile it, such as a view of a dropped
-    table."""
+    """Return the columns of a table or view, and SQLite's error message if it can't compile the view, for example
+    because a table was dropped."""
     query = """
         SELECT name, type, "notnull", dflt_value, pk, hidden FROM pragma_table_xinfo(?, 'main') ORDER BY cid"""
     # The pragma compiles a view, but does not run it.
@@ -96,7 +98,7 @@ def read_foreign_keys(connection: sqlite3.Connection) -> list[ForeignKey]:
                 "table": table,
                 "columns": [row[2] for row in rows],
                 "to_table": rows[0][3],
-                # The columns are NULL if REFERENCES has none, which means the primary key.
+                # The columns are NULL if REFERENCES names none; it then refers to the primary key.
                 "to_columns": [row[4] for row in rows if row[4] is not None],
                 "on_update": rows[0][5],
                 "on_delete": rows[0][6],
@@ -112,7 +114,7 @@ def read_foreign_keys(connection: sqlite3.Connection) -> list[ForeignKey]:
 
 
 def read_indexes(connection: sqlite3.Connection, table: str | None = None) -> list[tuple[str, Index]]:
-    """Return the indexes of one or all tables, each with the name of its table."""
+    """Return the indexes of one table, or of all tables if `table` is None, each with the name of its table."""
     unnameable = select_unnameable(connection)
     query = f"""
         SELECT s.name, i.name, i."unique", i.partial, i.origin, x.name, d.sql

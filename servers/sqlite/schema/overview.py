@@ -1,4 +1,4 @@
-"""Lists and summaries of a database: its tables and views by name, and all of its schema for an overview."""
+"""Lists the tables and views of a database, and summarizes its schema."""
 
 import sqlite3
 import time
@@ -21,8 +21,7 @@ def list_tables(page: TablePage, connection: sqlite3.Connection, deadline: State
     with hold_snapshot(connection, deadline):
         entries, estimates = list_entries(connection), read_row_estimates(connection)
         if page.words:
-            # The statement that created a table contains its columns and comments; for a table with hidden columns
-            # it is empty.
+            # The SQL of a table contains its columns and comments, but is empty for a table with hidden columns.
             texts = [
                 entry.sql or " ".join(column["name"] for column in read_columns(connection, entry.name)[0])
                 for entry in entries
@@ -46,14 +45,14 @@ class _Columns:
         return time.monotonic() > self._deadline
 
     def read(self, name: str) -> list[TableColumn]:
-        """Return the columns of the table or view with that name, even after the time limit."""
+        """Return the columns of the table or view with this name, even after the time limit."""
         columns = self._columns_by_name.get(name)
         if columns is None:
             columns = self._columns_by_name[name] = read_columns(self._connection, name)[0]
         return columns
 
     def read_in_time(self, name: str) -> list[TableColumn]:
-        """Return the columns like `read`, or none after the time limit or if they can't be read."""
+        """Return the same as `read`, but an empty list if the time limit has passed or the columns can't be read."""
         if name not in self._columns_by_name and self.is_late:
             return []
         try:

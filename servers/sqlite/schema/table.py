@@ -1,4 +1,4 @@
-"""The full description of one table or view."""
+"""Describes one table or view in full: its columns, keys, indexes, triggers, sample rows and statistics."""
 
 import sqlite3
 from contextlib import closing
@@ -61,8 +61,7 @@ def describe(
         description = describe_facts(facts, budget)
         if request.sample and problem is None:
             part = extras_budget.split_off(1 / 2) if request.statistics else extras_budget
-            # Twice the bytes, since `fill_page` counts each row as text and as structured content, but a sample is
-            # only shown as text.
+            # `fill_page` counts each row as text and as structured content, but a sample is only shown as text.
             sample_limits = AnswerLimits(request.sample, 2 * part.left, min(limits.cell_bytes, MAX_CELL_BYTES))
             with deadline.at_most(deadline.timeout * SAMPLE_SHARE):
                 description["sample"] = _read_sample(entry, sample_limits, connection)

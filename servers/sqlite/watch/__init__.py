@@ -1,1 +1,1 @@
-"""Watches SQLite databases for changes by this server and by other processes."""
+"""Watches SQLite databases for changes by this program and by other processes."""

@@ -1,8 +1,9 @@
-"""Watches the databases of a server, with a task for each database that has subscribers, and one watch of the files
-of all databases.
+"""Watches the databases of an SQLite server, with one task for each database that has subscribers, and one task for
+the files of all databases.
 
-A notice from the operating system (see `servers.common.notices`) only causes a check. If there are no notices,
-because watchfiles is missing or the system refuses, databases are still checked every second.
+The operating system sends notices of changed files (see `servers.common.notices`). A notice only causes a check of
+the database. If there are none, because watchfiles is missing or the system refuses, each database is still checked
+every second.
 """
 
 import asyncio
@@ -22,11 +23,11 @@ from servers.sqlite.engine.database import Database
 from servers.sqlite.watch.watched_database import UNSEEN, WatchedSqliteDatabase, fold_name, read_fingerprint
 
 _FILE_SUFFIXES = ("", "-wal", "-journal")
-"""Suffixes of the names of the files to which a commit writes."""
+"""For each file to which a commit writes, what its name adds to that of the database."""
 
 
 class Watch(DatabaseWatch[WatchedSqliteDatabase]):
-    """The watch of a server's databases, whose tasks run in the group `tasks`."""
+    """Watches databases, in tasks of the group `tasks`."""
 
     def __init__(
         self,
@@ -43,7 +44,7 @@ class Watch(DatabaseWatch[WatchedSqliteDatabase]):
         self._names_by_file: dict[str, list[str]] = defaultdict(list)
         for database in databases:
             database.on_committed = partial(self._on_committed, database.name)
-            # Notices contain the configured or the resolved path, depending on the system.
+            # Depending on the system, notices contain the configured path or the resolved one.
             for path in {database.path.absolute(), database.path.resolve()}:
                 for suffix in _FILE_SUFFIXES:
                     self._names_by_file[f"{path}{suffix}"].append(database.name)
@@ -54,14 +55,14 @@ class Watch(DatabaseWatch[WatchedSqliteDatabase]):
     def health(self) -> dict[str, int | bool]:
         """The state of the watch for the health report.
 
-        `watched` is the number of subscription keys; `degraded` is True if databases are only polled every second
+        `watched`: number of subscription keys. `degraded`: True if the databases are only checked every second,
         because there are no notices.
         """
         watched = sum(len(watched_database.keys) for watched_database in self._watched.values())
         return {"watched": watched, "degraded": bool(self._watched) and self._notices.is_polling}
 
     def end(self, key: str) -> None:
-        """Like `DatabaseWatch.end`. If no keys are left, files are no longer watched either."""
+        """End the subscription `key`. When no keys are left, stop watching the files as well."""
         super().end(key)
         if not self._watched:
             self._scope.cancel()
@@ -80,10 +81,11 @@ class Watch(DatabaseWatch[WatchedSqliteDatabase]):
     async def _begin(self, name: str, key: str, table: str | None) -> str:
         database = self._databases.get(name)
         fingerprint = UNSEEN if name in self._watched else await read_fingerprint(database) or UNSEEN
-        # Another call may have begun the watch in the meantime. Its fingerprint is older, so no change is missed.
+        # During the await, another call may have begun to watch this database. Its fingerprint is older, so no change
+        # is missed.
         if name not in self._watched:
             if not self._watched:
-                # New objects, since an earlier watch may still be ending, and be waiting for its thread.
+                # Don't reuse the objects of an earlier watch: it may still be waiting for its thread to end.
                 self._scope, self._notices = anyio.CancelScope(), Notices()
                 self._tasks.start_soon(self._watch_events, self._scope, self._notices)
             self._watched[name] = WatchedSqliteDatabase(database, fingerprint, self._report)

@@ -1,12 +1,13 @@
 """One watched database: its last state, when to check it again, and the subscription keys whose changes are reported.
 
-A notice, or one second without a check, causes a check. `data_version` on the writer's connection shows whether
-another process has committed something. It does not change when this server itself writes; these changes are reported
-once, by `record_write`.
+The database is checked after each notice of a changed file, and at least once per second. If `data_version` differs
+on the connection of `Database.version_pool`, another process has committed something. It does not change when this
+program itself writes. Those changes are reported once, because of `record_write`.
 
-SQLite does not report which tables another process changed, and no cheap fingerprint reveals an UPDATE. So all
-watched tables are reported then, but the schema only if `schema_version` differs. For changes by this server, the
-tables are known. A view or virtual table may depend on any table, so it counts as changed whenever a table is.
+SQLite does not report which tables another process has changed, and no cheap fingerprint reveals an UPDATE. So when
+another process has committed something, all watched tables are reported, but the schema only if `schema_version`
+differs. For changes by this program, the tables are known. A view or virtual table may depend on any table, so it
+counts as changed whenever any table is.
 """
 
 import sqlite3
@@ -27,16 +28,16 @@ from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
 from servers.sqlite.engine.entries import execute_schema
 
 _CHECK_SECONDS = 1.0
-"""Maximum number of seconds for a check, so that changes by this server are reported without long delay."""
+"""Maximum number of seconds for a check. It is short, because changes by this program wait for the check to end."""
 _FOLDS = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
 class Fingerprint(NamedTuple):
-    """The state of a database at one time. The numbers of two fingerprints are compared."""
+    """What is compared between two checks of a database, and the names of its tables."""
 
     opening_number: int
-    """The number of the connection (`Connection.opening_number`). If it differs, the file was replaced, or the
-    versions come from another connection, so that they can't be compared."""
+    """The number of the connection (`Connection.opening_number`). If it differs, the file was replaced or another
+    connection was used. The versions can't be compared then."""
     data_version: int
     """If it differs, another process has committed something."""
     schema_version: int
@@ -45,26 +46,27 @@ class Fingerprint(NamedTuple):
 
 
 UNSEEN = Fingerprint(-1, 0, 0, frozenset())
-"""The fingerprint of a database that could not be read yet, which differs from all others."""
+"""The fingerprint of a database that could not be read yet. It differs from all others."""
 
 
 def fold_name(name: str) -> str:
-    """Return the name of a table in the form in which SQLite compares names: with ASCII letters in lower case."""
+    """Return the name of a table with its ASCII letters in lower case. SQLite ignores only the case of these."""
     return name.translate(_FOLDS)
 
 
 async def read_fingerprint(database: Database) -> Fingerprint | None:
-    """Return the fingerprint of the current state; None if reading it takes too long or fails, because the database
-    is locked or missing, or the writer is busy."""
+    """Return the fingerprint of the database now; None if it can't be read in time, for example because the database
+    is locked or missing, or its connection is busy."""
     with suppress(SqlError), anyio.move_on_after(_CHECK_SECONDS):
-        async with database.version_readers.lend() as connection:
+        async with database.version_pool.lend() as connection:
             data_version, schema_version, tables = await connection.run(_read_versions)
             return Fingerprint(connection.opening_number, data_version, schema_version, tables)
     return None
 
 
 def _read_versions(connection: sqlite3.Connection, deadline: StatementDeadline) -> tuple[int, int, frozenset[str]]:
-    # While this statement has rows left, all statements see the same state, so both versions belong to it.
+    # While this statement has rows left, all statements see the same state. So the tables and versions belong
+    # together.
     query = "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 UNION ALL SELECT NULL"
     with closing(retry_locked(deadline, partial(execute_schema, connection, query))) as names:
         (data_version,) = connection.execute("PRAGMA data_version").fetchone()
@@ -82,11 +84,11 @@ class WatchedSqliteDatabase(watch.WatchedDatabase):
         self._schema_keys = {watch.LISTING, SQLITE.uris.format(Target(database.name))}
         self._fingerprint = fingerprint
         self._own_changes: set[str] = set()
-        """The keys whose targets this server itself has changed since the last report."""
+        """The keys whose targets this program itself has changed since the last report."""
 
     def record_write(self, tables: Collection[str], changes_schema: bool) -> None:
-        """Record that this server itself has changed rows of these tables, and the schema if `changes_schema`."""
-        # Views and virtual tables are not in the fingerprint, and so count as changed.
+        """Record that this program itself has changed rows of these tables, and the schema if `changes_schema`."""
+        # Views and virtual tables are not in the fingerprint, so they count as changed.
         unchanged = self._fingerprint.tables - {fold_name(table) for table in tables}
         self._own_changes |= {
             key

@@ -1,1 +1,1 @@
-"""Changes to a database (statements, imports, and previews of both), and backups."""
+"""Changes databases by statements and imports, previews these changes, and makes backups."""

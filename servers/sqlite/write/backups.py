@@ -1,4 +1,4 @@
-"""Consistent copies of a database, made while it is in use."""
+"""Makes consistent copies of a database while it is in use."""
 
 import errno
 import os
@@ -19,10 +19,10 @@ from shared.program.files.atomic import rename, sync, sync_directory
 from shared.program.files.entries import create, entry_at
 
 _SUFFIX = ".part"
-"""The suffix that the name of a copy has until it is complete."""
+"""The suffix of the name of a copy until the copy is complete."""
 
 _STEP_PAGES = 256
-"""Number of pages that are copied between checks of the deadline, usually one mebibyte."""
+"""Number of database pages that are copied between checks of the deadline, usually one mebibyte."""
 _MAX_PROBLEMS = 10
 """Maximum number of errors that the integrity check reports."""
 _CHECK_INSTRUCTIONS = 4_000
@@ -38,14 +38,14 @@ class Backup(NamedTuple):
     integrity: list[str]
     """The output of SQLite's `integrity_check`: "ok", or the errors."""
     duration: float
-    """The time that the backup took."""
+    """Number of seconds that the backup took."""
 
 
 def back_up(directory: Path, name: str, connection: sqlite3.Connection, deadline: StatementDeadline) -> Backup:
-    """Copy the database of this connection to a new file, which is checked before it gets its final name.
+    """Copy the database of this connection to a new file in the directory, and check the copy.
 
-    Other queries can run meanwhile. In WAL mode changes can be made as well; otherwise each change by another
-    connection restarts the copy. Raises SqlError.
+    Queries can run during the copy. In WAL mode, so can changes; in other modes, each change by another connection
+    restarts the copy. Raises SqlError.
     """
     began = time.monotonic()
     stem = f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
@@ -80,7 +80,7 @@ def _copy(connection: sqlite3.Connection, part_file: Path, deadline: StatementDe
     with closing(
         sqlite3.connect(f"{part_file.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None)
     ) as target:
-        # Without a journal and without waiting for the disk, since an incomplete copy is useless anyway.
+        # Write without a journal and without waiting for the disk, since an incomplete copy is useless anyway.
         target.execute("PRAGMA journal_mode = OFF")
         target.execute("PRAGMA synchronous = OFF")
         connection.backup(target, pages=_STEP_PAGES, progress=step, sleep=0)
@@ -88,8 +88,9 @@ def _copy(connection: sqlite3.Connection, part_file: Path, deadline: StatementDe
 
 @contextmanager
 def reserve_name(directory: Path, stem: str) -> Iterator[tuple[Path, str]]:
-    """Yield a new, empty file, and the name that it gets at the end of the block; if the block raises, the file is
-    removed. The name is `stem`.db, or `stem`-2.db if that exists, and so on. Raises SqlError."""
+    """Create an empty file with a temporary name; yield its path, and the final name, which it gets at the end of the
+    block. If the block raises, the file is removed. The final name is `stem`.db, or `stem`-2.db if that exists, and
+    so on. Raises SqlError."""
     try:
         part_file, name = _create_part_file(directory, stem)
     except OSError as error:
@@ -114,8 +115,8 @@ def _create_part_file(directory: Path, stem: str) -> tuple[Path, str]:
             os.close(create(entry_at(part_file), 0o600))
         except FileExistsError:
             continue
-        # Only the process that created the .part file may create the file without that suffix, so if the latter does
-        # not exist now, the name stays free.
+        # Only the process that has created the .part file may create the file without that suffix. So if that does
+        # not exist now, its name stays free.
         if not os.path.lexists(directory / name):
             return part_file, name
         part_file.unlink()

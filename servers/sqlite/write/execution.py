@@ -18,11 +18,11 @@ def execute(
 ) -> FormattedResult | Figures:
     """Run the statements in one transaction and commit it.
 
-    If the user must be asked first, change nothing and return the figures for this confirmation. With `only_tables`,
-    the statements may only create tables.
+    If the user must confirm the changes first, roll back and return the figures to show. If `only_tables`, the
+    statements may only create tables.
     """
     started_at = time.monotonic()
-    # Counting the rows that REPLACE deletes takes time, and is only needed for the confirmation by the user.
+    # Counting the rows that REPLACE deletes takes time, so only do it if the user may have to confirm their number.
     counting = nullcontext() if consent.rows is None else ReplacedRows(session)
     with counting as replaced, session.transaction():
         with session.policy.allow_only_tables() if only_tables else nullcontext():
@@ -38,7 +38,7 @@ def execute(
 
 
 def dry_run(statements: Sequence[Statement], limits: ResponseLimits, session: Session) -> FormattedResult:
-    """Run the statements in one transaction, record the changes, and roll it back."""
+    """Run the statements in one transaction, return what they have changed, and roll it back."""
     started_at = time.monotonic()
     with Preview(session, limits.rows) as preview, session.transaction():
         effects = run_all(session, statements, limits.rows, preview)

@@ -34,24 +34,25 @@ Rows = Sequence[Sequence[str]]
 
 
 def import_csv(request: Import, consent: Consent, session: Session) -> ImportResult | Figures:
-    """Insert all rows into the table, in one transaction, or none.
+    """Insert all rows of the file into the table in one transaction.
 
-    If the user must be asked first, change nothing and return the figures for this confirmation. Raises SqlError,
-    with the number of the row if there is one.
+    If the user must confirm the changes first, roll back and return the figures to show. Raises SqlError or
+    sqlite3.Error; `deadline.position` is then the row, if it is known.
     """
     started_at = time.monotonic()
-    expected = retry_locked(session.deadline, partial(_list_columns, session, request.table))
-    # Outside the transaction, since surveying the file takes a while, in which others must be able to write.
-    plan = _survey(request, expected, session)
+    surveyed_columns = retry_locked(session.deadline, partial(_list_columns, session, request.table))
+    # The survey runs outside the transaction, since it takes a while, in which others must be able to write.
+    plan = _survey(request, surveyed_columns, session)
     if request.preview:
-        columns = match_columns(plan, expected) if expected else _new_columns(plan)
+        columns = match_columns(plan, surveyed_columns) if surveyed_columns else _new_columns(plan)
         duration = time.monotonic() - started_at
         return ImportResult(
-            request.table, not expected, plan.rows, columns, duration, plan.decisions, plan.first_rows
+            request.table, not surveyed_columns, plan.rows, columns, duration, plan.decisions, plan.first_rows
         )
     with nullcontext() if consent.rows is None else ReplacedRows(session) as replaced, session.transaction():
         existing = _list_columns(session, request.table)
-        if existing != expected:
+        # Another process may have altered or created the table during the survey.
+        if existing != surveyed_columns:
             plan = _survey(request, existing, session)
         before = session.connection.total_changes
         columns = match_columns(plan, existing) if existing else _new_columns(plan)
@@ -70,21 +71,22 @@ def import_csv(request: Import, consent: Consent, session: Session) -> ImportRes
 
 
 def _survey(request: Import, columns: Sequence[tuple[str, str]], session: Session) -> Plan:
-    expected = TargetTable(
+    target = TargetTable(
         columns,
-        # Dates are converted for a column declared TEXT, as in a new table, so that files of several months result in
-        # one notation.
+        # Dates are converted for a column declared TEXT as they are for a new table, so that later files with another
+        # notation of dates end up in the same one.
         lambda declared, kind: (
             _KEEPS_TEXT.match(declared) is not None and _TYPES.get(kind, "TEXT") != declared.upper()
         ),
         lambda declared: _CONVERTS_TEXT.search(declared) is not None and _KEEPS_TEXT.match(declared) is None,
         max_columns=session.connection.getlimit(sqlite3.SQLITE_LIMIT_COLUMN),
     )
-    return complete(survey(request.opener, request.format_request, expected, session.deadline))
+    return complete(survey(request.opener, request.format_request, target, session.deadline))
 
 
 def _list_columns(session: Session, table: str) -> list[tuple[str, str]]:
-    """Return the table's columns that accept values, with their declared types; empty if it does not exist."""
+    """Return the names and declared types of the table's columns that accept values; empty if there is no such
+    table."""
     return [(name, kind) for name, kind, hidden in session.columns(table) if not hidden]
 
 

@@ -1,8 +1,8 @@
-"""Records the rows that statements change, before and after the change, for a dry run.
+"""Records the rows that the statements of a dry run change, with their values before and after the change.
 
-Temporary triggers record each row, whatever changes it: the statement, a trigger, a foreign key, REPLACE or UPSERT.
-They are created on the tables that a statement may change, which SQLite reports when it compiles the statement. They
-exist only while it runs, so that they don't interfere with ALTER TABLE.
+Temporary triggers record each row, whether the statement itself, a trigger, a foreign key, REPLACE or UPSERT changes
+it. They are created on all tables that the statement may change, as SQLite reports when it compiles the statement.
+They exist only while the statement runs, so that they don't interfere with ALTER TABLE.
 """
 
 import os
@@ -21,8 +21,8 @@ from servers.sqlite.values import encode_cells
 from servers.sqlite.write.session import Session
 
 _PREFIX = f"seen_{os.urandom(8).hex()}"
-"""Prefix of the names of the server's triggers and functions. It is random, so that no object of the database has the
-same name."""
+"""Prefix of the names of these triggers and of the functions that they call. It is random, so that no object of the
+database has the same name."""
 _MAX_ROWS = 10
 """Maximum number of rows of a table that are shown."""
 _MAX_COLUMNS = 60
@@ -30,7 +30,7 @@ _MAX_COLUMNS = 60
 _MAX_CELL_BYTES = 200
 """Maximum number of bytes of a value that are shown."""
 _ACTIONS = {"INSERT": (False, True), "UPDATE": (True, True), "DELETE": (True, False)}
-"""For each action, whether the row exists before it, and whether it exists afterwards."""
+"""For each action, whether the row exists before the action, and whether it exists afterwards."""
 _WORDS = {"INSERT": "inserted", "UPDATE": "updated", "DELETE": "deleted"}
 _VIRTUAL = "a virtual table, whose rows are not shown"
 _REPLACED = "rows that REPLACE deletes are not shown, because there are triggers on a table that changes"
@@ -53,16 +53,17 @@ class _RecordedRows:
 
 
 class Preview:
-    """Watches statements in one transaction, which is rolled back at the end.
+    """Records the changes by statements in one transaction.
 
-    Enter it before the transaction begins, and leave it after the end: in a transaction, full-text search may keep a
-    statement unfinished, and then the functions can't be removed.
+    Enter it before the transaction begins, and leave it after the transaction has ended: within a transaction,
+    full-text search may keep a statement unfinished, and then the functions can't be removed.
     """
 
     def __init__(self, session: Session, limits: AnswerLimits) -> None:
         self._session = session
         self._bytes_left = limits.bytes // 2
-        """Number of bytes left for rows, initially half of the result; the other half is for the statements."""
+        """Number of bytes left for rows, initially half of the result. The effects of statements get the other
+        half."""
         self._recorded: list[_RecordedRows] = []
         self._encoding = "UTF-8"
 
@@ -92,22 +93,22 @@ class Preview:
             if kinds.get(name) == "virtual":
                 self._index_of(name, (), _VIRTUAL)
         ordinary = [name for name in names if kinds.get(name) == "table" and not name.startswith("sqlite_")]
-        # SQLite runs triggers for rows that REPLACE deletes only with `recursive_triggers`, which would change the
-        # effects of triggers that the database itself has.
+        # SQLite runs triggers for rows that REPLACE deletes only if `recursive_triggers` is on. But that would change
+        # the effects of triggers that the database itself has.
         marks = ", ".join("?" * len(names))
         query = f"SELECT 1 FROM main.sqlite_schema WHERE type = 'trigger' AND tbl_name IN ({marks})"  # noqa: S608
         note = _REPLACED if self._session.execute_unchecked(query, tuple(names)).fetchone() else ""
         watched = [self._create_triggers(name, note) for name in ordinary]
         with nullcontext() if note or not ordinary else self._recursive_triggers():
             yield
-        # Not in a `finally` block, since a failed transaction removes the triggers anyway.
+        # No `finally` block is needed: after an error, the rollback removes the triggers.
         for index in watched:
             for action in _ACTIONS:
                 self._session.execute_unchecked(f"DROP TRIGGER temp.{_PREFIX}_{index}_{action}")
 
     def _index_of(self, table: str, columns: tuple[str, ...], note: str) -> int:
-        """Return the index of the table in the list of recorded tables, after adding it if it is new or its columns
-        have changed."""
+        """Return the index of the table in the list of recorded tables. It is added if it is new, or again if its
+        columns have changed."""
         for index, recorded in enumerate(self._recorded):
             if (recorded.table, recorded.columns) == (table, columns):
                 return index
@@ -128,7 +129,7 @@ class Preview:
             self._session.connection.create_function(f"{_PREFIX}_{name}", -1, function)
 
     def _create_triggers(self, table: str, note: str) -> int:
-        """Create the triggers that record changes to a table, and return its index."""
+        """Create the triggers that record changes to a table, and return the index of the table."""
         columns = tuple(name for name, _, _ in self._session.columns(table)[:_MAX_COLUMNS])
         index = self._index_of(table, columns, note)
         for action, sides in _ACTIONS.items():
@@ -136,7 +137,7 @@ class Preview:
             for side, row_exists in zip(("OLD", "NEW"), sides, strict=True):
                 names = [f"{side}.{quote(column)}" for column in columns] if row_exists else []
                 type_letters.append(" || ".join(f"substr(typeof({name}), 1, 1)" for name in names) or "''")
-                # Text is passed as a blob, since it might not be UTF-8.
+                # Pass text as a blob, since it might not be UTF-8.
                 values += [f"iif(typeof({name}) = 'text', CAST({name} AS BLOB), {name})" for name in names]
             arguments = ", ".join([str(index), *type_letters, *values])
             self._session.execute_unchecked(
@@ -152,8 +153,8 @@ class Preview:
         return len(recorded.rows) < _MAX_ROWS and self._bytes_left > 0
 
     def _record(self, index: int, old_letters: str, new_letters: str, *values: Any) -> None:
-        """Store a changed row, given its values before and after the change. Before them come the first letters of
-        the types of the old values, and of the new ones."""
+        """Store a changed row. `values` are the old values, then the new ones; the letters are the first letters of
+        their types."""
         old = self._encode_row(old_letters, values[: len(old_letters)])
         new = self._encode_row(new_letters, values[len(old_letters) :])
         self._recorded[index].rows.append((old, new))

@@ -1,8 +1,8 @@
-"""Counts the rows that REPLACE deletes, which SQLite does not count, and for which it runs triggers only with
-`recursive_triggers`.
+"""Counts the rows that REPLACE deletes.
 
-Their number is the number of rows that a table had, plus those inserted, minus those deleted otherwise, minus those
-that remain. Temporary triggers count insertions and other deletions while a statement runs.
+SQLite does not count them, and runs triggers for them only if `recursive_triggers` is on. Their number is that of the
+rows before the statement, plus inserted rows, minus rows that were deleted in other ways, minus the rows afterwards.
+Temporary triggers count insertions and other deletions while the statement runs.
 """
 
 import os
@@ -16,22 +16,22 @@ from servers.sqlite.engine.sql import quote
 from servers.sqlite.write.session import Session
 
 _PREFIX = f"counted_{os.urandom(8).hex()}"
-"""Prefix of the names of the server's triggers and functions. It is random, so that no object of the database has the
-same name."""
+"""Prefix of the names of these triggers and of the function that they call. It is random, so that no object of the
+database has the same name."""
 _REPLACE = re.compile(r"\bREPLACE\b", re.IGNORECASE)
 
 
 class ReplacedRows:
     """Counts the rows that REPLACE deletes, in one transaction.
 
-    Enter it before the transaction begins, and leave it after the end: in a transaction, full-text search may keep a
-    statement unfinished, and then the function can't be removed.
+    Enter it before the transaction begins, and leave it after the transaction has ended: within a transaction,
+    full-text search may keep a statement unfinished, and then the function can't be removed.
     """
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._balance = 0
-        """Number of rows that a watched statement has inserted, minus those that it has deleted otherwise."""
+        """Number of rows that the watched statement has inserted, minus those that it has deleted without REPLACE."""
         self.count = 0
         """Number of rows that REPLACE deleted in the last watched statement."""
 
@@ -44,10 +44,10 @@ class ReplacedRows:
 
     @contextmanager
     def watch(self, sql: str, parameters: Parameters) -> Iterator[None]:
-        """Count the rows that the statement within the block replaces.
+        """Count the rows that REPLACE deletes in the statement that is run within the block.
 
-        This is only done if the word REPLACE is in the statement, in the SQL of a table that it changes, or in one of
-        the triggers of such a table.
+        The count is 0 unless the word REPLACE occurs in the statement, or in the SQL of a table that it changes or of
+        a trigger or an index of that table.
         """
         names = self._session.find_changed(sql, parameters)
         marks = ", ".join("?" * len(names))
@@ -66,7 +66,7 @@ class ReplacedRows:
                     f"BEGIN SELECT {_PREFIX}_add({number}); END"
                 )
         yield
-        # Not in a `finally` block, since a failed transaction removes the triggers anyway.
+        # No `finally` block is needed: after an error, the rollback removes the triggers.
         for index in range(len(tables)):
             for action in ("INSERT", "DELETE"):
                 self._session.execute_unchecked(f"DROP TRIGGER temp.{_PREFIX}_{index}_{action}")

@@ -1,8 +1,7 @@
-"""The transaction of one call on the connection that changes a database.
+"""Runs the transaction of one call on the connection that changes a database.
 
-The transaction ends with the call: unless `Session.commit` commits it, everything is rolled back, whether the work
-failed, was stopped, or was cancelled. The write lock is held during the transaction, so no code here waits for a
-user.
+The transaction ends with the call: unless `Session.commit` commits it, everything is rolled back. It holds the write
+lock, so nothing may wait for a user within it.
 """
 
 import sqlite3
@@ -23,8 +22,8 @@ T = TypeVar("T")
 
 
 class Session:
-    """The connection that changes a database, for the work of one call. It runs statements of clients, which its
-    policy checks, and the server's own statements, which the policy does not check."""
+    """The writing connection during one call. It runs statements of the client, which its policy checks, and this
+    program's own statements, which the policy does not check."""
 
     def __init__(
         self, connection: GuardedConnection, deadline: StatementDeadline, on_committed: CommitCallback
@@ -35,48 +34,52 @@ class Session:
         self._on_committed = on_committed
 
     def execute_unchecked(self, sql: str, parameters: tuple[Any, ...] = ()) -> sqlite3.Cursor:
-        """Run one of the server's own statements, which clients can't influence."""
+        """Run one of this program's own statements. They must not contain text from clients."""
         with self.policy.lift():
             return self.connection.execute(sql, parameters)
 
     def list_kinds(self) -> dict[str, str]:
         """Return the kind of each table and view, by name: "table", "virtual", "view", or "shadow" for an internal
         table of a virtual one."""
-        # Not as the function pragma_table_list, which a table with that name would hide.
+        # A table of the database could hide the function pragma_table_list, but not the pragma.
         return {row[1]: row[2] for row in self.execute_unchecked("PRAGMA main.table_list")}
 
     def columns(self, table: str) -> list[tuple[str, str, int]]:
-        """Return the name and the declared type of each column of a table, and a number: 0 if statements can give it
-        a value, 1 if it is an argument of a virtual table, more if it is generated. Empty if there is no such
-        table."""
+        """Return the name, the declared type and the kind of each column of a table; empty if there is no such table.
+
+        The kind is 0 if statements can give the column a value, 1 if it is an argument of a virtual table, and more
+        if it is generated.
+        """
         rows = self.execute_unchecked(f"PRAGMA main.table_xinfo({quote(table)})")
         hidden = self.policy.hidden
         return [(row[1], row[2], row[6]) for row in rows if hidden is None or hidden.is_visible(table, [row[1]])]
 
     def find_changed(self, sql: str, parameters: Parameters) -> list[str]:
-        """Return the tables whose rows the statement may change, as SQLite reports when it compiles the statement;
-        empty if the statement changes the schema."""
+        """Return the tables whose rows the statement may change, as SQLite reports when it compiles the statement.
+        The list is empty if the statement changes the schema or can't be compiled."""
         self.policy.reset()
         try:
             self.connection.execute(f"EXPLAIN {sql}", parameters).close()
         except (sqlite3.Error, sqlite3.Warning):
-            return []  # The error is reported when it is run.
+            return []  # The caller reports the error when it runs the statement.
         return [] if self.policy.changes_schema else sorted(self.policy.changed)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Open a transaction with the write lock. Everything not committed within the block is rolled back at its
+        """Open a transaction with the write lock. What was not committed within the block is rolled back at its
         end."""
         retry_locked(self.deadline, partial(self.execute_unchecked, "BEGIN IMMEDIATE"))
         try:
             yield
         finally:
-            # After some errors SQLite has already rolled back: a full disk, ON CONFLICT ROLLBACK.
+            # SQLite itself rolls back after some errors, such as a full disk, or a conflict with ON CONFLICT
+            # ROLLBACK.
             if self.connection.in_transaction:
                 self.execute_unchecked("ROLLBACK")
 
     def commit(self, figures: Figures) -> None:
-        """Commit the changes, and report them to watchers. Nothing may fail after it."""
+        """Commit the changes, and report them to watchers. Nothing after this may fail, since the call has
+        succeeded."""
         retry_locked(self.deadline, self._commit)
         self._on_committed(self.policy.changed.union(figures.tables), figures.schema_changed)
 
@@ -86,10 +89,10 @@ class Session:
 
 
 async def write(database: Database, work: Callable[[Session], T], job: Job | None = None) -> T:
-    """Do `work` on the connection that changes `database`, and return the result. Raises SqlError, with the statement
-    or row.
+    """Do `work` on the connection that changes `database`, and return the result. Raises SqlError, with the number of
+    the statement or row.
 
-    Work that can't be interrupted is done by another process. Its commits are not reported to watchers, which detect
+    Another process does work that can't be interrupted. Its commits are not reported to watchers, because they detect
     them like those of any other process.
     """
     in_thread, in_process = (

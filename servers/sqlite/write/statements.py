@@ -1,4 +1,4 @@
-"""Statements that change a database, run one after another in one transaction, with the effect of each."""
+"""Runs statements that change a database, one after another in one transaction, and determines the effect of each."""
 
 import os
 from collections import deque
@@ -17,15 +17,15 @@ from servers.sqlite.write.replacing import ReplacedRows
 from servers.sqlite.write.session import Session
 
 _MARKER = f"rowid_marker_{os.urandom(8).hex()}"
-"""The name of a temporary table. It is random, since the table would hide one of the database with the same name."""
+"""The name of a temporary table. It is random, since the table would hide a table of the database with this name."""
 _NO_ROWID = -(1 << 63)
-"""The smallest rowid, which shows that a statement has inserted no row."""
+"""The smallest rowid. If it is still the last one after a statement, the statement has inserted no row."""
 _ROWID_BYTES = 1_000
 """An upper bound for the size of a rowid in bytes."""
 
 
 class _NonTables:
-    """The names that don't count as changed tables: views, and internal tables of virtual ones."""
+    """The names of views and of internal tables of virtual ones, which don't count as changed tables."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -50,7 +50,8 @@ def run_all(
 ) -> list[Effect]:
     """Run the statements in the current transaction, without committing it.
 
-    A `preview` records their changes. With `replaced`, rows that REPLACE deletes count as changed.
+    If there is a `preview`, it records their changes. If `replaced` is given, rows that REPLACE deletes count as
+    changed.
     """
     session.execute_unchecked(f"CREATE TEMP TABLE IF NOT EXISTS {_MARKER} (id INTEGER PRIMARY KEY)")
     non_tables = _NonTables(session)
@@ -73,15 +74,15 @@ def run_all(
 
 def _run(session: Session, statement: Statement, limits: AnswerLimits, non_tables: _NonTables) -> Effect:
     connection, policy = session.connection, session.policy
-    # last_insert_rowid() returns the rowid of the last insert on the connection. After this insert, it shows whether
-    # the statement has inserted a row.
+    # last_insert_rowid() returns the rowid of the last insert on the connection. If it still returns that of this
+    # insert after the statement, the statement has inserted no row.
     session.execute_unchecked(f"INSERT OR REPLACE INTO temp.{_MARKER} VALUES (?)", (_NO_ROWID,))  # noqa: S608 - the name is ours
     schema_version = _read_schema_version(session)
     require_names(statement.sql, connection)
     before = connection.total_changes
     policy.reset()
     if find_first_word(statement.sql) == "VACUUM":
-        # SQLite itself would only report that a transaction has begun.
+        # SQLite's own message does not say that each call is a transaction.
         reason = "the statement is not allowed: VACUUM can't run in a transaction, and each call is one"
         raise SqlError("refused", reason, "The operator can run it with sqlite3.")
     with closing(connection.execute(statement.sql, statement.parameters)) as cursor:
@@ -90,7 +91,7 @@ def _run(session: Session, statement: Statement, limits: AnswerLimits, non_table
         page, not_fitting = fill_page(names, cursor, limits) if has_room else (NO_ROWS, [])
         truncated = bool(not_fitting) or next(cursor, None) is not None
         if policy.changed:
-            # Run the statement to its end, since only then the number of changes is known.
+            # Run the statement to its end, since the number of changes is only known then.
             deque(cursor, maxlen=0)
     changed = set(policy.changed)
     total = connection.total_changes - before

@@ -288,8 +288,8 @@ class Connection:
             elif isinstance(event, Cancelled):
                 self.calls.cancel(event.call)
             elif isinstance(event, Opened):
-                for greet in self.calls.hooks.greeters:
-                    greet(self)
+                for callback in self.calls.hooks.handshake_callbacks:
+                    callback(self)
             elif isinstance(event, RootsChanged | UnknownNotification):
                 self._notify_watchers(event)
             else:

@@ -28,7 +28,7 @@ class Hooks:
         """Called with each request that ends before it reaches a handler."""
         self.before_sending: Callable[[], None] | None = None
         """Called before messages are sent to a client, and when a client leaves."""
-        self.greeters: list[Callable[[Any], None]] = []
+        self.handshake_callbacks: list[Callable[[Any], None]] = []
         """Called with the `Connection` of each peer that has completed the handshake."""
         self.is_reachable: Callable[[], bool] = lambda: True
         """Returns False if the run forwards to a remote server that can't be reached."""

@@ -37,7 +37,7 @@ from servers.common.sql.errors import SqlError
 from servers.sqlite.write import importing
 from servers.sqlite.write.backups import back_up
 from servers.common.sql.write.consent import Consent
-from servers.common.sql.importing.files import open_text
+from servers.common.sql.importing.files import text_opener
 from servers.common.sql.importing.imports import Import
 from servers.common.sql.importing.tables import FormatRequest
 from servers.sqlite.write.session import write
@@ -50,7 +50,7 @@ def inserting(batch, count):
     return f"{NUMBERS.format(count)} INSERT INTO rows SELECT {batch}, n FROM n"
 
 async def load(database, csv):
-    wanted = Import("rows", open_text(csv), FormatRequest())
+    wanted = Import("rows", text_opener(csv), FormatRequest())
     return await write(database, partial(importing.import_csv, wanted, Consent()))
 
 async def back(database):

@@ -10,7 +10,7 @@ import pytest
 from anyio import to_thread
 
 from servers.common.sql.errors import SqlError
-from servers.common.sql.importing.files import open_text
+from servers.common.sql.importing.files import text_opener
 from servers.common.sql.importing.imports import Import
 from servers.common.sql.jobs import Job
 from servers.common.sql.query.formats import ExportRequest
@@ -35,7 +35,7 @@ ACTS: dict[str, Act] = {
     "export": lambda database, folder: database.export(ALL, ExportRequest(folder / "a.csv", "csv", 100_000), OVER),
     "execute": lambda database, _: database.execute(DELETE, LIMITS, Consent(), OVER, only_tables=False),
     "dry_run": lambda database, _: database.dry_run(DELETE, LIMITS, OVER),
-    "import_csv": lambda database, _: database.import_csv(Import("new", open_text("a\n1\n")), Consent(), OVER),
+    "import_csv": lambda database, _: database.import_csv(Import("new", text_opener("a\n1\n")), Consent(), OVER),
 }
 
 both_ways = pytest.mark.parametrize(

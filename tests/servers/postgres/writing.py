@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
 from typing import Any
 
-from servers.common.sql.importing.files import open_text
+from servers.common.sql.importing.files import text_opener
 from servers.common.sql.importing.imports import Import, ImportResult
 from servers.common.sql.importing.tables import FormatRequest
 from servers.common.sql.query.pages import AnswerLimits
@@ -63,7 +63,7 @@ class Writing:
         consent: Consent = Consent(),  # noqa: B008 - it is a tuple
     ) -> ImportResult | Figures:
         """Imports this text as `import_csv` does."""
-        return await importing.import_csv(Import(table, open_text(csv), form), consent, self._session())
+        return await importing.import_csv(Import(table, text_opener(csv), form), consent, self._session())
 
     def _session(self) -> Session:
         @asynccontextmanager

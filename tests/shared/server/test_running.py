@@ -22,10 +22,10 @@ async def test_the_initial_log_level_may_be_set(said: Any, told: list[str]) -> N
                 assert (await peer.other("notifications/message"))["params"]["data"] == data
 
 
-async def test_greeters_are_called_after_each_handshake() -> None:
+async def test_handshake_callbacks_are_called_after_each_handshake() -> None:
     app, seen = server(), list[Any]()
     async with app.open() as running:
-        running.hooks.greeters.append(seen.append)
+        running.hooks.handshake_callbacks.append(seen.append)
         async with talking(running) as peer:
             await peer.request("ping")
             assert [link.session.peer.info["name"] for link in seen] == ["wire"]
@@ -34,7 +34,7 @@ async def test_greeters_are_called_after_each_handshake() -> None:
 async def test_a_question_outside_of_calls_is_cancelled_when_nobody_waits() -> None:
     app, links = server(), list[Any]()
     async with app.open() as running:
-        running.hooks.greeters.append(links.append)
+        running.hooks.handshake_callbacks.append(links.append)
         async with talking(running, capabilities={"roots": {}}) as peer, anyio.create_task_group() as tasks:
             await peer.request("ping")
             tasks.start_soon(links[0].ask_standalone, list_roots())

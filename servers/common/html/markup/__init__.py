@@ -1,1 +1,1 @@
-"""Corrections of a tree before it is written: hidden, embedded and annotated parts, and content in attributes."""
+"""Corrects a tree before it is written: hidden, embedded and annotated parts, and content in attributes."""

@@ -1,7 +1,7 @@
 """Turns the content of attributes into tags and text: headings and tables that are defined by roles, checkboxes, and
-the alternative text of icons in cells, since an empty cell would mean the opposite of a check mark.
+the alternative text of icons in cells. (Without the icon of a check mark, a cell would mean the opposite.)
 
-The tree is changed, so that the main content is chosen from the text that a reader sees.
+The tree itself is changed, so that the main content is then chosen from the text that a reader sees.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ _NESTED_TABLES = ".//table | .//*[@role='table' or @role='grid' or @role='treegr
 _CELL_PARENT_ROLES = ("row", "cell", "gridcell", "columnheader", "rowheader", "table", "grid", "treegrid")
 _CELL_TAGS = {"cell": "td", "gridcell": "td", "columnheader": "th", "rowheader": "th"}
 _MIN_PICTURE = 100
-"""Maximum width of an icon in pixels; a wider picture is not an icon."""
+"""Maximum width of an icon in pixels. A wider picture is not an icon."""
 _MAX_ELEMENTS = 20
 """The text of a checkbox is searched in at most this many elements."""
 _MAX_NAME = 40
@@ -44,7 +44,8 @@ def show_attributes(root: HtmlElement) -> None:
 
 
 def _show_checkboxes(root: HtmlElement) -> None:
-    """Put a mark before the text of each checkbox in a list item, and of each item that is a checkbox itself."""
+    """Turn each checkbox in a list item into a mark such as `[x]`, and put one before an item that is a checkbox
+    itself."""
     for item in root.xpath("//li[@data-checked]"):
         mark = _CHECKED.get(item.get("data-checked"))
         first = next((element for element in islice(item.iter(), _MAX_ELEMENTS) if squeeze(element.text)), None)
@@ -61,7 +62,7 @@ def _show_checkboxes(root: HtmlElement) -> None:
 
 
 def _make_table(table: HtmlElement) -> None:
-    """Turn an element into a table, if all its text is in rows and cells that are defined by roles."""
+    """Turn an element into a table if all its text is in rows and cells that are defined by roles."""
     if table.xpath(_NESTED_TABLES):
         return
     rows = table.xpath(".//*[@role='row']")

@@ -1,4 +1,4 @@
-"""Captions of figures that have no `figcaption`."""
+"""Finds the captions of figures that have no `figcaption`."""
 
 from lxml.html import HtmlElement
 
@@ -6,7 +6,8 @@ from servers.common.html.tree import MAX_CAPTION_LENGTH, is_paragraph, length
 
 
 def mark_captions(root: HtmlElement) -> None:
-    """Turn a child of a figure into its caption, if it is the only child with text outside links."""
+    """Turn a child of a figure into its caption, if it is the only child with text outside links, and the text is a
+    short paragraph."""
     for figure in root.iter("figure"):
         if figure.find(".//figcaption") is not None or figure.find(".//img") is None:
             continue

@@ -1,7 +1,7 @@
-"""Drawings in a page: the text in SVG, and the links of image maps.
+"""Shows the text in SVG drawings, and the links of image maps. Markdown has neither drawings nor maps.
 
-Markdown has neither. The text of a drawing is written on one line after its name, and each area of an image map as a
-link with its name. Parts that a drawing only defines for use elsewhere are left out, as in browsers.
+The text of a drawing is written on one line, after the name of the drawing. Each area of an image map becomes a link
+with the name of the area. Parts that a drawing only defines, to use them several times, are left out, as in browsers.
 """
 
 from collections.abc import Iterator

@@ -1,9 +1,9 @@
-"""Embedded frames, videos, sounds and other files of a page, written as links with their titles.
+"""Replaces embedded frames, videos, sounds and other files of a page by links with their titles.
 
-In the tree, each is replaced by a picture (`img`) with its address in an attribute, so that it is kept wherever
-pictures next to the content are kept. It becomes a link when the content is written: in Markdown by `inline.py`, in
-HTML by `make_link`. Pictures in `noscript` replace the placeholders of pictures that a script would load. One-pixel
-frames, which count visits, are removed.
+In the tree, each is first replaced by a picture (`img`) with its address in the attribute `EMBEDDED`, because the
+choice of the main content keeps pictures next to it. The picture becomes a link when the content is written: in
+Markdown by `inline.py`, in HTML by `make_link`. Pictures in `noscript` replace the placeholders of pictures that a
+script would load. One-pixel frames are left as they are, since they only count visits.
 """
 
 import re
@@ -22,20 +22,20 @@ _KINDS = {
     "embed": "embedded file",
 }
 _AMP_ELEMENTS = ("amp-img", "amp-iframe", "amp-video", "amp-audio")
-"""Elements of AMP that have the attributes of their HTML counterparts."""
+"""Elements of AMP that have the same attributes as their HTML counterparts."""
 _ADDRESS_ATTRIBUTES = ("src", "data", "data-src", "data-lazy-src", "data-litespeed-src")
 _SCHEMES_WITHOUT_ADDRESS = ("about:", "javascript:", "data:", "blob:")
 _MAX_TITLE = 300
 """Maximum number of characters of a title."""
 _PIXEL = re.compile(r"(?:^|;)\s*(?:width|height)\s*:\s*[01](?:px)?\s*(?:!important\s*)?(?:;|$)", re.IGNORECASE)
 _PLACEHOLDER_ATTRIBUTES = names_in("fallback placeholder")
-"""Attributes of the children that AMP shows while, or instead of, loading an element."""
+"""Attributes of the children that AMP shows until an element is loaded, or if it can't be loaded."""
 _SOURCES = ("source", "track")
 
 
 def show_embedded(root: HtmlElement) -> None:
-    """Replace each frame, video, sound and object by a picture that becomes a link, and placeholders of pictures that
-    scripts load by the pictures."""
+    """Replace each frame, video, sound and object by a picture that becomes a link, and each placeholder of a picture
+    that a script would load by the picture."""
     for element in list(root.iter("embed", *_SOURCES)):
         _move_children_behind(element)
     for element in list(root.iter(*_AMP_ELEMENTS)):
@@ -79,8 +79,8 @@ def make_link(element: HtmlElement) -> None:
 
 
 def _move_children_behind(element: HtmlElement, allowed: tuple[str, ...] = ()) -> None:
-    """Move the text and the children that the parser has put into an element behind it, except for children with
-    `allowed` tags."""
+    """Move the text and the children of an element behind it, except for children with `allowed` tags. The parser has
+    put them into the element by mistake."""
     element.tail, element.text = (element.text or "") + (element.tail or ""), None
     for child in reversed(element):
         if child.tag not in allowed:
@@ -120,7 +120,7 @@ def _replace_lazy_picture(element: HtmlElement) -> None:
     lazy = next((image for image in previous.iter("img")), None) if previous is not None else None
     if lazy is not None and not squeeze(previous.tail):
         sources = [lazy.get(name) or "" for name in ("src", "data-src", "data-original", "data-lazy-src", "srcset")]
-        # Keep the picture before the `noscript` if it needs no script and the other one has no better description.
+        # Keep the picture before the `noscript` if it needs no script, unless only the other one has a description.
         if any(source and not source.startswith("data:") for source in sources) and bool(
             lazy.get("alt") or not picture.get("alt")
         ):

@@ -1,9 +1,9 @@
-"""Footnotes: the markers in a text, and the notes that they refer to.
+"""Finds footnotes: the markers in a text, and the notes to which they refer.
 
 A marker is a superscript number, letter or sign. Most markers are links to the note, and the note links back. Other
-markers are not links, and the note begins with the same superscript. Markers and notes get an attribute in the tree,
-and the writer turns them into `[^2]` and `[^2]: ...`. A superscript number after the end of a sentence is a marker
-even if there is no note; after a unit or a variable it is an exponent.
+markers are not links, and the note begins with the same superscript. Markers and notes get the attribute `NOTE` in
+the tree, and the writer turns them into `[^2]` and `[^2]: ...`. A superscript number after the end of a sentence is a
+marker even if there is no note. After a unit or a variable it is an exponent.
 """
 
 import re
@@ -37,7 +37,7 @@ _WORD_END = re.compile(r"[^\W\d_]{3,}[)\"\u201d\u2019]?$|\)$")
 
 
 def mark_footnotes(root: HtmlElement) -> None:
-    """Set the attribute of all footnotes of a page and of their markers; remove the links back."""
+    """Set the attribute `NOTE` of all footnotes of a page and of their markers, and remove the links back."""
     links = (link for link in root.iter("a") if (link.get("href") or "").startswith("#") and _label(link))
     if first := list(islice(links, _MAX_MARKS)):
         _mark_linked_notes(root, first)
@@ -102,7 +102,8 @@ def _find_note(target: HtmlElement, marks: set[str]) -> HtmlElement | None:
 
 
 def _join_following(heading: HtmlElement) -> HtmlElement | None:
-    """Join a heading that is only a marker with the text up to the next heading; return None if it is too long."""
+    """Put a heading that is only a marker into one element with the text up to the next heading, and return it; None
+    if the text is too long."""
     blocks = [heading, *takewhile(lambda element: element.tag not in HEADINGS, heading.itersiblings())]
     if sum(map(length, blocks)) > _MAX_NOTE:
         return None
@@ -122,7 +123,7 @@ def _is_raised(link: HtmlElement) -> bool:
 
 
 def _marker_names(mark: HtmlElement) -> Iterator[str]:
-    """Yield the ids and names of a marker, of its descendants and of the elements that closely wrap it."""
+    """Yield the ids and names of a marker, of its descendants, and of inline elements around it."""
     elements = [
         mark,
         *mark.iter(),
@@ -133,7 +134,7 @@ def _marker_names(mark: HtmlElement) -> Iterator[str]:
 
 
 def _drop_links_back(note: HtmlElement, names: set[str], label: str) -> None:
-    """Remove the links from a note back to its markers, and the label before its text."""
+    """Remove the links from a note back to its markers (`names` are their ids), and the label before its text."""
     for link in list(note.iter("a")):
         text = squeeze(link.text_content())
         to_mark = (link.get("href") or "").startswith("#") and link.get("href")[1:] in names
@@ -154,7 +155,7 @@ def _drop_links_back(note: HtmlElement, names: set[str], label: str) -> None:
 
 
 def _replace_marker(mark: HtmlElement, label: str) -> None:
-    """Replace the link of a marker, and the elements that wrap only this link, with an element for the marker."""
+    """Replace the link of a marker, and elements that contain only this link, with a `sup` that has the label."""
     while is_alone(mark) and mark.getparent().tag in _WRAPPERS:
         mark = mark.getparent()
     sign = Element("sup", {NOTE: label})
@@ -163,7 +164,8 @@ def _replace_marker(mark: HtmlElement, label: str) -> None:
         sign.set("id", mark.get("id"))
     before = mark.getprevious()
     if before is not None and before.tail:
-        # A marker directly follows its word. But if there is only white space, it separates two elements, and stays.
+        # A marker directly follows its word, so remove the white space before it. If there is only white space, keep
+        # it: it separates two elements.
         before.tail = before.tail.rstrip() or before.tail
     mark.getparent().replace(mark, sign)
 

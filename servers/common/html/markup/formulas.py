@@ -1,8 +1,8 @@
-r"""Formulas in the notations that pages use: MathML, TeX in a script or in the text, or pictures. A page may contain
-the same formula in two notations.
+r"""Finds formulas in the notations that pages use: MathML, TeX in a script or in the text, or pictures. A page may
+contain the same formula in two notations.
 
-TeX in text is between delimiters that scripts look for: `$$`, `\(`, `\[`, `\begin`, or a single `$` if the text after
-it looks like TeX rather than a price.
+TeX in text is recognized by the delimiters for which scripts of pages look: `$$`, `\(`, `\[`, `\begin`, or a single
+`$` if the text after it looks like TeX rather than a price.
 """
 
 import re
@@ -67,7 +67,7 @@ def show_formulas(root: HtmlElement) -> None:
         if (script.get("type") or "").partition(";")[0].strip() == _SCRIPT and script.text:
             _put_tex(script, script.text)
     for picture in list(root.iter("img")):
-        # A picture may replace MathML that is hidden next to it; both have the same content.
+        # A picture may have hidden MathML with the same content next to it.
         if picture.get("alt") and _FORMULA_PICTURE.search(picture.get("class") or ""):
             _put_tex(picture, picture.get("alt"))
 
@@ -94,7 +94,7 @@ def drop_drawn_formulas(root: HtmlElement) -> None:
 
 
 def tex_of(formula: HtmlElement) -> str:
-    """Return the TeX of a `math` element, given by the page or derived from its structure."""
+    """Return the TeX of a `math` element: the page's own, or else derived from the structure of the element."""
     for annotation in formula.iter("annotation"):
         if annotation.get("encoding") == _TEX and (tex := squeeze(annotation.text)):
             return tex

@@ -1,7 +1,7 @@
-"""Headings that a page does not close, or that contain blocks.
+"""Corrects headings that a page does not close, or that contain blocks.
 
-`<h2>Title<h2>` and `<h3>Title</h2>` are common mistakes, after which a parser takes the following blocks for part of
-the heading. A short heading may contain blocks, such as a label beside its text.
+`<h2>Title<h2>` and `<h3>Title</h2>` are common mistakes. A parser then takes the blocks after the title for part of
+the heading. But a short heading may really contain blocks, such as a label next to its text.
 """
 
 from lxml.html import HtmlElement
@@ -21,8 +21,8 @@ def end_headings(root: HtmlElement) -> None:
         blocks = list(heading.iterdescendants(*BLOCKS))
         if not blocks:
             continue
-        # A paragraph in the only child of a heading belongs to it: if the end tag of the heading were missing, the
-        # paragraph would be a child of the heading itself.
+        # A paragraph in the only child of a heading belongs to the heading: if the end tag of the heading were
+        # missing, the paragraph would be a child of the heading itself.
         allowed = ("p",) if len(heading) == 1 and heading[0].tag not in BLOCKS and not squeeze(heading.text) else ()
         if (
             any(block.tag in _NEVER_IN_HEADINGS.difference(allowed) for block in blocks)
@@ -36,7 +36,8 @@ def end_headings(root: HtmlElement) -> None:
 
 
 def _move_blocks_behind(heading: HtmlElement) -> None:
-    """Move the blocks in a heading behind it. Without text before them, the first block becomes the heading."""
+    """Move the blocks in a heading behind it. If there is no text before them, a short first block becomes the
+    heading."""
     first = next(
         index
         for index, child in enumerate(heading)

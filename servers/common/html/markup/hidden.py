@@ -2,12 +2,12 @@
 
 A page may contain text that people don't see but that gives instructions to programs. Removed elements are counted,
 except those that browsers never show, such as scripts. Content that a control of the page opens is kept (`panels`),
-and embedded content is linked (`embedded`).
+and embedded content becomes links (`embedded`).
 
-Styles count only if they are inline, or simple rules in the page's own style sheets with a single tag, class or id as
-selector. Only properties that can be evaluated without layout are considered. External style sheets are not loaded,
-and rules for media other than screens, or under a condition, are ignored. A CSS parser, tinycss2, was tried: it takes
-346 ms instead of 7 for 430 KB, and 75 microseconds instead of 13 for one style.
+Only two kinds of styles are considered: inline styles, and rules in the page's own style sheets whose selector is a
+tag, a class or an id, or a tag with one of these. Only properties that can be evaluated without layout count.
+External style sheets are not loaded, and rules for media other than screens, or under a condition, are ignored. A CSS
+parser, tinycss2, was tried: it takes 346 ms instead of 7 for 430 KB, and 75 microseconds instead of 13 for one style.
 """
 
 import re
@@ -34,7 +34,8 @@ _NEVER_SHOWN = (
     "applet",
     "canvas",
 )
-"""Elements that browsers never show: scripts, style sheets, templates, and fallbacks."""
+"""Elements that browsers never show, or only as a fallback. Objects are removed after `show_embedded` replaced those
+with an address."""
 _MAX_CHARACTERS = 500_000
 """Maximum total size of a page's style sheets, in characters."""
 _MAX_VALUE = 200
@@ -54,13 +55,14 @@ _SUSPECT = re.compile(r"none|hidden|collapse|opacity|clip|-\d{3}|scale|transpare
 """Every style that hides an element matches this, except some that set colors. Other styles need not be parsed."""
 _COLOR = re.compile(r"(?<!-)color\s*:")
 _CANCELLED_BY_OPENING = frozenset(("display", "visibility", "content-visibility", "opacity", "height", "max-height"))
-"""Properties that a control changes when it opens a panel, so that they hide it only until then."""
+"""Properties that a control changes when it opens a panel. They hide the panel only until it is opened."""
 _SHOWN_BY_SCRIPTS = frozenset(("html", "body", "main", "article"))
-"""Elements that a style sheet hides only until a script has run, so that its rule is ignored."""
+"""Elements that a style sheet only hides until a script has run. So rules that hide them are ignored."""
 
 
 def remove_hidden(root: HtmlElement) -> tuple[int, int]:
-    """Remove elements hidden by attributes and styles, and invisible characters; open panels; link embedded content.
+    """Remove elements that attributes and styles hide, and invisible characters. Open panels, and replace embedded
+    content by links.
 
     Return the number of removed elements with text, and of removed characters.
     """
@@ -94,7 +96,8 @@ def _is_large_enough(element: HtmlElement) -> bool | None:
 
 
 def _remove_tiny_text(element: HtmlElement) -> bool:
-    """Remove the text of an element with font size zero, except in inner elements that set a size."""
+    """Remove the text of an element whose font size is too small to be seen, except in inner elements with a larger
+    size. Return True if there was text."""
     had_text = False
     walk = iterwalk(element, events=("start",))
     for _, inner in walk:
@@ -110,8 +113,8 @@ def _remove_tiny_text(element: HtmlElement) -> bool:
 
 
 def _is_hidden(element: HtmlElement, *, opened: bool = False) -> bool:
-    """Return True if the attributes of an element hide it; with `opened`, if they still do after a control has opened
-    it."""
+    """Return True if the attributes of an element hide it. With `opened`, return True if they still do after a
+    control has opened it."""
     if element.tag in ("html", "body", "head"):
         return False
     if element.get("hidden") is not None and not opened:
@@ -142,14 +145,15 @@ def _remove_invisible(root: HtmlElement) -> int:
 
 
 class Rules(NamedTuple):
-    """The elements that style sheets hide, by tag (as `tag`), class (`.name`, `tag.name`) and id (`#name`)."""
+    """The selectors of the elements that style sheets hide: `tag`, `.class`, `tag.class`, `#id` or `tag#id`."""
 
     hidden: frozenset[str] = frozenset()
     hidden_when_opened: frozenset[str] = frozenset()
-    """The hidden elements that stay hidden even after a control has opened them."""
+    """The selectors of elements that stay hidden even after a control has opened them."""
 
     def hide(self, element: HtmlElement, *, opened: bool = False) -> bool:
-        """Return True if a rule hides an element; with `opened`, if it still does after a control has opened it."""
+        """Return True if a rule hides an element. With `opened`, return True if it still does after a control has
+        opened the element."""
         tag = element.tag
         hidden = self.hidden_when_opened if opened else self.hidden
         if not hidden or tag in _SHOWN_BY_SCRIPTS:
@@ -163,8 +167,8 @@ class Rules(NamedTuple):
 
 
 def sheet_rules(root: HtmlElement) -> Rules:
-    """Return the rules of the style sheets in `root` that hide elements. A later rule with the same selector that
-    shows the elements cancels a rule."""
+    """Return the rules of the style sheets in `root` that hide elements. A rule is cancelled if a later rule with the
+    same selector shows the elements."""
     hidden: dict[str, bool | None] = {}
     characters_left = _MAX_CHARACTERS
     for sheet in root.iter("style"):
@@ -183,7 +187,7 @@ def sheet_rules(root: HtmlElement) -> Rules:
 def hides(style: str, *, opened: bool = False) -> bool:
     """Return True if CSS declarations hide the elements that they apply to.
 
-    With `opened`, declarations that are cancelled when a control opens the element do not count.
+    With `opened`, ignore declarations that a control cancels when it opens the element.
     """
     if not _SUSPECT.search(style) and not ("background" in (lowercase := style.lower()) and _COLOR.search(lowercase)):
         return False
@@ -239,7 +243,7 @@ def _is_one_color(declarations: dict[str, str]) -> bool:
 
 
 def _color(text: str) -> str:
-    """Return a color in one notation, since common colors can be written in several."""
+    """Return a color in a normalized notation, so that colors can be compared."""
     text = text.replace(" ", "")
     if short := re.fullmatch(r"#([0-9a-f])([0-9a-f])([0-9a-f])", text):
         text = "#" + "".join(digit * 2 for digit in short.groups())
@@ -258,7 +262,7 @@ def _parse_declarations(style: str) -> dict[str, str]:
         name, colon, value = declaration.partition(":")
         value, important_mark, _ = value.partition("!")
         if colon:
-            # Of several declarations of a property the last one counts, but important ones come first.
+            # Of several declarations of a property the last one counts, but important ones take precedence.
             (important if important_mark else declarations)[name.strip()] = value.strip()[:_MAX_VALUE]
     return declarations | important
 
@@ -283,8 +287,8 @@ def _rules(sheet: str) -> Iterator[tuple[str, str]]:
 
 
 def _record_rule(selectors: str, declarations: str, hidden: dict[str, bool | None]) -> None:
-    """Record in `hidden` for each simple selector whether its rule hides elements even after a control has opened
-    them (True), only until then (False), or no longer, because a later rule shows them (None)."""
+    """Record a rule in `hidden` for each of its simple selectors: True if it hides elements even after a control has
+    opened them, False if it hides them until then, None if it shows elements that an earlier rule hides."""
     # Most rules have no simple selector, so their declarations need not be parsed.
     simple_selectors = [
         simple for selector in selectors.split(",") if (simple := _SIMPLE.fullmatch(selector.strip())) and simple[0]

@@ -1,8 +1,9 @@
-"""Labels and values in adjacent elements without a space between them, which only the style of the page separates.
+"""Puts a space between adjacent elements that contain separate words, but are only separated by the style of the
+page.
 
-`<span class="name">id</span><span class="type">string</span>` are two words, and so are two links or two keys. Parts
-of one word, such as the runs that an editor writes, have the same class. A single capital before a lowercase letter
-is the decorated first letter of a word.
+`<span class="name">id</span><span class="type">string</span>` are two words, and so are two different links, or two
+keys. Spans with the same class are parts of one word: editors split text into such spans. A single capital before a
+lowercase letter is the decorated first letter of a word.
 """
 
 from lxml.html import HtmlElement
@@ -25,7 +26,8 @@ def separate_labels(root: HtmlElement) -> None:
 
 
 def _differ(first: HtmlElement, second: HtmlElement) -> bool:
-    """Return True if two elements have different meanings."""
+    """Return True if two elements contain separate words: they have different tags, are links to different targets,
+    are spans with different classes, or have another tag of `_LABELS`."""
     if first.tag != second.tag:
         return True
     if first.tag == "a":

@@ -1,7 +1,8 @@
 """Removes the line numbers of code in tables or blocks, and turns the code into `pre`.
 
-Highlighters write tables of two forms: one row, with all numbers in its first cell and all code in its second; or one
-row for each line, whose number is often only in an attribute. Doxygen writes a block for each line.
+Highlighters write two forms of tables. One form has a single row, with all numbers in the first cell and all code in
+the second. The other has a row for each line, and the number is often only in an attribute. Doxygen writes a block
+for each line.
 """
 
 from lxml.etree import SubElement
@@ -15,9 +16,9 @@ _CODE = ("pre", "code")
 _MIN_LINES = 2
 """Minimum number of lines of numbered code."""
 _FRAGMENT_CLASS = "fragment"
-"""The class of code blocks by Doxygen, whose lines may have no numbers."""
+"""The class of the blocks of code that Doxygen writes. Their lines may have no numbers."""
 _NO_BREAK = "\u00a0"
-"""The space between the number of a line and its code."""
+"""The no-break space between the number of a line and its code."""
 
 
 def remove_line_numbers(root: HtmlElement) -> None:
@@ -44,7 +45,7 @@ def remove_line_numbers(root: HtmlElement) -> None:
 
 
 def _is_code_block(block: HtmlElement) -> bool:
-    """Return True if a block consists of lines of code that have numbers or were written by Doxygen."""
+    """Return True if a block consists of lines of code that have numbers, or that Doxygen has written."""
     classes = (block.get("class") or "").split()
     texts = (block.text, *(line.tail for line in block))
     if len(block) < _MIN_LINES or any(map(squeeze, texts)):
@@ -59,7 +60,7 @@ def _is_number(element: HtmlElement) -> bool:
 
 
 def _remove_column(numbers: HtmlElement, code: HtmlElement) -> None:
-    """Remove a cell of line numbers, if the next cell contains code."""
+    """Remove a cell with line numbers, if the next cell contains code."""
     words = " ".join(numbers.itertext()).split()
     if len(words) < _MIN_LINES or not words[0].isdecimal() or next(code.iter(*_CODE), None) is None:
         return

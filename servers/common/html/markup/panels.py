@@ -1,12 +1,13 @@
-"""Text that a control of the page opens: tab panels, answers in an accordion, text that a button discloses.
+"""Shows panels, that is, text that a control of the page opens: tab panels, answers in an accordion, text that a
+button discloses.
 
-A panel is hidden until its control is used, but it is still content, so it is shown if its control exists and is
-visible. Controls are recognized by `aria-controls` and the attributes that scripts use instead, by the position of a
-button just before the text that it discloses, by the order of the tabs in a list, or by repetition (`repeated`).
-Content that a control opens over the page, such as menus and dialogs, is not a panel. Only what a control would show
-is shown: text off the screen, or in the color of its background, stays hidden.
+A panel is hidden until its control is used, but it is still content. So it is shown if it has a visible control.
+Controls are recognized by `aria-controls` and the attributes that scripts use instead, by the position of a button
+just before the text that it discloses, by the order of the tabs in a list, or by repetition (`repeated`). Content
+that a control opens over the page, such as menus and dialogs, is not a panel. Text that the control would not show
+stays hidden: text off the screen, or in the color of its background.
 
-A tab's label is put at the beginning of its panel; a button that discloses the text after it becomes bold text.
+The label of a tab is put at the beginning of its panel. A button that discloses the text after it becomes bold text.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,11 +29,11 @@ _NO_PANELS = names_in("nav dialog menu select datalist")
 _NO_PANEL_ROLES = names_in("dialog alertdialog menu menubar listbox navigation search tooltip status alert log")
 _NO_CONTROL_ROLES = names_in("combobox searchbox menuitem")
 _MAX_ELEMENTS = 20
-"""Maximum number of elements in a line with a button, and of texts in which the label of a panel is searched."""
+"""Maximum number of elements in the line of a button, and of texts in which the label of a panel is searched."""
 _MAX_LABEL = 200
 """Maximum number of characters of a label."""
 _PANEL_LEVELS = 3
-"""The panels of a list of tabs are searched in this many enclosing elements."""
+"""The panels of a list of tabs are searched in this many elements that enclose the list."""
 
 Predicate = Callable[[HtmlElement], bool]
 Hidden = dict[HtmlElement, None]
@@ -40,8 +41,8 @@ Hidden = dict[HtmlElement, None]
 
 
 def open_panels(root: HtmlElement, is_hidden: Predicate, stays_hidden: Predicate) -> tuple[Hidden, set[HtmlElement]]:
-    """Label the panels of a page; return the hidden elements, only the outermost ones, in page order, and the panels
-    that are now shown.
+    """Label the panels of a page. Return the elements that stay hidden (only the outermost ones), and the panels that
+    must be shown.
 
     `stays_hidden` returns True if an element would still be hidden after a control had opened it.
     """
@@ -114,8 +115,8 @@ def _target_names(control: HtmlElement) -> Iterator[str]:
 
 
 def _panels_beside(tabs: HtmlElement, count: int) -> list[HtmlElement]:
-    """Return the panels of tabs that refer to no panel, in order: those in the nearest enclosing element with panels,
-    if there are as many as tabs."""
+    """Return the panels for tabs that name no panel, in page order: those in the nearest enclosing element with
+    panels, if there are as many panels as tabs."""
     enclosing = tabs
     for _ in range(_PANEL_LEVELS):
         enclosing = enclosing.getparent()
@@ -136,14 +137,15 @@ def _is_visible(element: HtmlElement, hidden: Hidden) -> bool:
 
 
 def _control_before(panel: HtmlElement) -> list[HtmlElement]:
-    """Return the button that is alone on the line before a panel and has `aria-expanded`, or an empty list."""
+    """Return the button that is alone on the line before a panel and has `aria-expanded`, as a list of one; an empty
+    list if there is none."""
     before = panel.getprevious()
     if before is None or squeeze(before.tail):
         return []
     elements = list(islice(before.iter(), _MAX_ELEMENTS + 1))
     if len(elements) > _MAX_ELEMENTS or not has_text(before):
         return []
-    # The browser opens such a panel when a search matches in it, so its button needs no attribute.
+    # The browser itself opens a panel that is hidden "until-found", so its button needs no attribute.
     by_browser = (panel.get("hidden") or "").lower() == "until-found"
     return [
         button
@@ -183,7 +185,7 @@ def _is_before(control: HtmlElement, panel: HtmlElement) -> bool:
 
 
 def _embolden(control: HtmlElement) -> None:
-    """Turn a button into bold text, since it describes the text after it."""
+    """Turn a button into bold text, since it is the heading of the text after it."""
     if control.get("role") == "button":
         del control.attrib["role"]
         for anchor in control.iter("a"):

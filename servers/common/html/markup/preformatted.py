@@ -1,7 +1,7 @@
-"""Text whose spaces and line breaks are significant although it is not in a `pre`.
+"""Finds text whose spaces and line breaks are significant although it is not in a `pre`.
 
-Such text is styled with `white-space`, is code of several lines that is alone in its block, is in an `xmp`, or is in
-a read-only field. It becomes a `pre`, or its line breaks become `br`.
+Such text has the style `white-space`, is code of several lines that is alone in its block, or is in an `xmp` or in a
+read-only field. It becomes a `pre` or `code`, or its line breaks become `br`.
 """
 
 import re
@@ -17,7 +17,7 @@ _MONOSPACE = re.compile(r"font(?:-family)?\s*:[^;]*\bmono", re.IGNORECASE)
 _CODE = ("code", "samp", "kbd", "tt")
 _PREFORMATTED = ("pre", "listing", "plaintext", "textarea")
 _MIN_BREAKS = 2
-"""Code with fewer line breaks in its source may be a single line that the source wraps."""
+"""Code with fewer line breaks in the HTML may be a single line, which the author of the HTML has wrapped."""
 _TEXT_TYPES = ("text", "url")
 
 
@@ -52,7 +52,7 @@ def _is_preformatted(element: HtmlElement) -> bool:
 
 
 def _has_breaks(element: HtmlElement) -> bool:
-    """Return True if an element has several lines: a break or a block in it, or several lines in its source."""
+    """Return True if an element has several lines: it contains a break or a block, or several lines in the HTML."""
     if next(element.iter("br", "div", "p"), None) is not None:
         return True
     text = element.text_content()

@@ -2,8 +2,9 @@
 to their controls.
 
 They are recognized by repetition. An accordion has several hidden blocks with the same tag and class, each after a
-short line that is not a link; these lines have the same tag and class too. Tabs have a list of labels and, after it,
-as many blocks with the same tag and class; one of these is visible. Menus look the same, but contain links.
+short line without a link to another page. These lines have the same tag and class too. Tabs have a list of labels
+and, after it, as many blocks with the same tag and class, one of which is visible. Menus look the same, but contain
+links.
 """
 
 from collections.abc import Collection, Hashable, Iterable
@@ -17,7 +18,7 @@ _EXCLUDED_ANCESTORS = names_in("nav header footer dialog menu select form label 
 """Elements whose hidden descendants are menus, messages and choices."""
 _EXCLUDED_ROLES = names_in("navigation banner contentinfo dialog alertdialog menu menubar listbox search")
 _MIN_AVERAGE_LENGTH = 60
-"""Minimum average number of characters in panels. Shorter elements are tooltips or messages."""
+"""Minimum average number of characters in the panels of a group. Shorter elements are tooltips or messages."""
 _MAX_LABEL_LENGTH = 200
 """Maximum number of characters of a label."""
 _MAX_LINKED_SHARE = 0.5
@@ -31,7 +32,8 @@ Shape = tuple[Hashable, ...]
 
 
 def repeated_panels(candidates: Iterable[HtmlElement], hidden: Collection[HtmlElement]) -> set[HtmlElement]:
-    """Return those of the `candidates` that are panels. Candidates are hidden, and none contains another."""
+    """Return those of the `candidates` that are panels. The candidates must be hidden, and none may contain
+    another."""
     accordions: dict[Shape, list[HtmlElement]] = {}
     tabs: dict[HtmlElement, list[HtmlElement]] = {}
     for panel in candidates:
@@ -56,8 +58,8 @@ def _is_candidate(panel: HtmlElement) -> bool:
 
 
 def _group_keys(panel: HtmlElement, hidden: Collection[HtmlElement]) -> Iterable[Shape]:
-    """Yield keys that the panels of one accordion share: the tag and class of the panel, those of the label, and the
-    parent of the panels or of their items."""
+    """Yield keys that are equal for the panels of one accordion: the tag and class of the panel, those of the label,
+    and the parent of the panels or of the items that contain one panel each."""
     outermost = panel
     while is_alone(outermost):
         outermost = outermost.getparent()
@@ -94,7 +96,8 @@ def _shape(element: HtmlElement) -> Shape:
 
 
 def _are_panels(blocks: list[HtmlElement]) -> bool:
-    """Return True if the blocks contain enough text, few links and few duplicates (duplicates suggest a template)."""
+    """Return True if the blocks contain enough text, few links and few duplicates. Duplicates come from a
+    template."""
     size = sum(map(length, blocks))
     linked = sum(length(link) for block in blocks for link in block.iter("a"))
     texts = {block.text_content().strip() for block in blocks}

@@ -1,8 +1,8 @@
 """Shows the text of a page that is invisible because its scripts have not run.
 
-Some pages have all their text in `noscript`, for readers without scripts, such as this program; others reveal it with
-a script, or let it fade in. Small elements stay as they are: a small `noscript` only asks the reader to enable
-scripts or repeats a picture.
+Some pages have all their text in `noscript`, for readers without scripts, such as this program. Others show it with a
+script, or let it fade in. Small elements stay as they are: a small `noscript` only asks the reader to enable scripts,
+or contains a picture.
 """
 
 import re
@@ -17,10 +17,10 @@ _OFF_SCREEN = re.compile(r"(?:^|;)\s*(?:top|right|bottom|left)\s*:\s*-\d{4,}px\s
 _NOT_DISPLAYED = re.compile(r"(?:^|;)\s*display\s*:\s*none\s*(?=;|$)", re.IGNORECASE)
 _POSITION = re.compile(r"(?:^|;)\s*(?:position|top|right|bottom|left)\s*:[^;]*(?=;|$)", re.IGNORECASE)
 _MAX_SHOWN = 1_000
-"""Maximum number of characters that a page shows without the elements that scripts reveal. If it shows more, these
-elements are only menus and the like."""
+"""Maximum number of characters outside the elements that a script would show. If there are more, elements that are
+not displayed are only menus and the like."""
 _MIN_TEXT = 400
-"""Minimum number of characters in an element that is shown."""
+"""Minimum number of characters in an element that this module shows."""
 _MAX_ELEMENTS = 20
 """Maximum number of elements of each kind that are examined."""
 _WITHOUT_TEXT = ("script", "style", "noscript", "template")

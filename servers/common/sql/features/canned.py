@@ -1,4 +1,4 @@
-"""Canned queries as tools, which are added and removed with their files."""
+"""Offers canned queries as tools. Tools are added and removed when their files are."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -30,14 +30,15 @@ _PAGING = (
     Parameter("cursor", Parameter.KEYWORD_ONLY, annotation=CursorArgument, default=None),
 )
 _SWEEP_SECONDS = 2.0
-"""Seconds until the files are checked without a notice (see `servers.common.notices`)."""
+"""Seconds after which the files are checked even if there was no notice (see `servers.common.notices`)."""
 _QUIET_SECONDS, _MAX_WAIT_SECONDS = 0.1, 1.0
-"""Seconds without a further change after which files are read, and the maximum wait for that."""
+"""Files are read when nothing has changed for the first number of seconds, or at the latest after the second
+number."""
 
 
 async def serve(opening: Opening, state: SqlServerState, *, task_status: TaskStatus[None]) -> None:
-    """Offer the queries in the operator's directory, and keep them up to date until cancelled. `task_status` reports
-    when they are offered for the first time."""
+    """Offer the queries in the operator's directory as tools, and keep the tools up to date until cancelled. The task
+    counts as started once they are offered for the first time."""
     directory = state.settings.queries
     if directory is None:
         task_status.started()
@@ -83,7 +84,7 @@ class _Canned:
         return True
 
     def offer(self, definitions: Mapping[str, Definition]) -> None:
-        """Offer these definitions and no others."""
+        """Offer a tool for each of these definitions, and no others."""
         for name in self._offered:
             self._tools.remove(name)
         self._offered = definitions
@@ -102,7 +103,7 @@ class _Canned:
         if definition.name in self._built_in:
             raise ValueError(f"this server already has a built-in tool named {definition.name!r}")
         try:
-            _make_tool(definition, self._app).entry  # noqa: B018 - it is made now
+            _make_tool(definition, self._app).entry  # noqa: B018 - it is computed lazily, and may raise
         except DeclarationError as error:
             raise ValueError(str(error)) from None
         database = self._state.databases.get(definition.database)
@@ -151,7 +152,7 @@ def _make_query(source: Database, definition: Definition, arguments: dict[str, A
     values = {}
     for parameter in definition.parameters:
         value = arguments[parameter.name]
-        # A plain string would be treated as text.
+        # Databases would treat a plain string as text.
         is_blob = parameter.type == "blob" and value is not None
         values[parameter.name] = {"type": "blob", "base64": value} if is_blob else value
     return Query(definition.sql, source.bind(values))

@@ -1,5 +1,5 @@
-"""The state that all features share: the open objects of a server's run, the limits of a result, and the turns in
-which calls use a database."""
+"""What all features share: the state of a running server, common arguments of tools, the limits of a result, and the
+turns in which calls use a database."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -30,8 +30,8 @@ _REPORT_SECONDS = 0.5
 
 T = TypeVar("T")
 
-# The schema of a parameter for hosts and models. Parameters may also be null or objects, but the schema does not
-# say so, because some hosts reject null, values of any type, or objects with unknown names in a schema.
+# The schema of a parameter that clients get. Parameters may also be null or objects, but the schema does not say so,
+# because some hosts reject schemas with null, with any type, or with objects whose keys are unknown.
 SCALAR = {"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "boolean"}]}
 
 PARAMETERS = WithJsonSchema({"type": "array", "items": SCALAR})
@@ -41,7 +41,7 @@ TableName = Annotated[str, Field(validation_alias=AliasChoices("table_name", "ta
 DatabaseArgument = OptionalText
 """The name of a database. It is necessary if there are several; the error for a missing name lists them."""
 NO_PARAMETERS: Any = ()
-"""The default for a list: a tuple, because pydantic would copy an empty list for each call."""
+"""The default of an argument that is a list. It is a tuple, because pydantic would copy a list for each call."""
 MaxRowsArgument = Annotated[int | None, Field(ge=1)]
 CursorArgument = Annotated[OptionalText, Field(description="from a truncated result; same query")]
 SAME_PARAMETERS = Field(description="as in read_query")
@@ -49,7 +49,7 @@ SAME_PARAMETERS = Field(description="as in read_query")
 
 @dataclass(frozen=True, slots=True)
 class SqlServerState:
-    """The open objects of one run of a server."""
+    """The objects that a server keeps while it runs."""
 
     databases: Databases[Database]
     watch: DatabaseWatch[Any]
@@ -57,7 +57,7 @@ class SqlServerState:
     settings: SqlSettings
     memos: Memos
     turns: Mapping[str, tuple[Turns, Turns]]
-    """For each database, by name, the turns to read it and the turns to change it."""
+    """For each database, by name: the turns to read it, and the turns to change it."""
     dialect: Dialect
 
 
@@ -65,15 +65,17 @@ Ctx = Context[SqlServerState]
 
 
 def answer_limits(ctx: Ctx, max_rows: int | None) -> AnswerLimits:
-    """Return the limits of an answer, for which the caller requests at most `max_rows` rows."""
+    """Return the limits of an answer. The client has requested at most `max_rows` rows."""
     settings = ctx.state.settings
     return AnswerLimits(_row_limit(ctx, max_rows), min(settings.max_page, ctx.budget.page_bytes), settings.max_cell)
 
 
 def result_limits(ctx: Ctx, max_rows: int | None) -> AnswerLimits:
-    """Return the limits of an answer that contains its rows twice, as text and as data. A host shows only one of the
-    two to its model. The larger one is at most two thirds of both together, so they may have 3/2 of the bytes that
-    fit the model's page."""
+    """Return the limits of an answer that contains its rows twice, as text and as data.
+
+    A host shows only one of the two forms to its model. The larger form is at most two thirds of both together, so
+    both may have 3/2 of the bytes that the model may get (`page_bytes`).
+    """
     settings, budget = ctx.state.settings, ctx.budget
     max_bytes = min(settings.max_page, budget.result_bytes, budget.page_bytes * 3 // 2)
     return AnswerLimits(_row_limit(ctx, max_rows), max_bytes, settings.max_cell)
@@ -91,8 +93,7 @@ def job_of(ctx: Ctx) -> Job:
 
 
 async def report_progress(ctx: Ctx, job: Job, work: Callable[[], Awaitable[T]]) -> T:
-    """Return the result of `work`, and report the progress of the `job` to the client while it runs. Raises SqlError
-    like `work`."""
+    """Return the result of `work`. While it runs, report the progress of the `job` to the client."""
 
     async def report() -> None:
         reported = 0
@@ -108,17 +109,18 @@ async def report_progress(ctx: Ctx, job: Job, work: Callable[[], Awaitable[T]]) 
 
 
 def turn_to_read(ctx: Ctx, database: Database) -> AbstractAsyncContextManager[None]:
-    """Wait until it is this client's turn to read. One connection stays available to others."""
+    """Wait until it is the client's turn to read, and hold the turn during the block. One client can't occupy all
+    turns of a database."""
     return _ReportingTurn(ctx, database, ctx.state.turns[database.name][0])
 
 
 def turn_to_write(ctx: Ctx, database: Database) -> AbstractAsyncContextManager[None]:
-    """Wait until it is this client's turn to change the database."""
+    """Wait until it is the client's turn to change the database, and hold the turn during the block."""
     return _ReportingTurn(ctx, database, ctx.state.turns[database.name][1])
 
 
 class _ReportingTurn(AbstractAsyncContextManager[None]):
-    """A turn that sends the client a log message at its end if the database was locked."""
+    """A turn to use a database. At its end, it sends the client a log message if the database was locked."""
 
     def __init__(self, ctx: Ctx, database: Database, turns: Turns) -> None:
         self._ctx, self._database, self._turn = ctx, database, ctx.turn(turns)

@@ -23,7 +23,7 @@ _MAX_OVERVIEW_BYTES = 20_000
 
 
 def declare(dialect: Dialect) -> Features[SqlServerState]:
-    """Declare the tools, in the words of one kind of database."""
+    """Declare the tools, with the terms of the `dialect` in their descriptions."""
     features = Features[SqlServerState]()
 
     @features.tool(read_only=True)
@@ -69,15 +69,15 @@ def declare(dialect: Dialect) -> Features[SqlServerState]:
 
 
 async def _describe_databases(ctx: Ctx, max_bytes: int, database: str | None) -> str:
-    """Describe the contents of one database, or of all, in at most `max_bytes` bytes.
+    """Describe the contents of one database, or of all if `database` is None, in at most `max_bytes` bytes.
 
-    Raises SqlError if there is only one to describe and it can't be read.
+    Raises SqlError if there is only one database to describe and it can't be read.
     """
     databases = ctx.state.databases
     described = list(databases) if database is None else [databases.get(database)]
     remaining = min(max_bytes, answer_limits(ctx, None).bytes)
     summaries: list[DatabaseSummary] = []
-    # A diagram shows a single database.
+    # A diagram can show only one database.
     with_diagram = len(described) == 1 and shows_apps(ctx)
     for index, source in enumerate(described):
         budget = ByteBudget(remaining // (len(described) - index))

@@ -1,4 +1,4 @@
-"""The tool that exports all rows of a query to a file, and that file as a resource for the requesting client."""
+"""The tool that exports all rows of a query to a file, and the resource with which the same client reads the file."""
 
 from codecs import getincrementaldecoder
 from functools import partial
@@ -41,7 +41,7 @@ ByteCount = Annotated[int | None, Field(ge=0)]
 
 
 def declare(dialect: Dialect) -> Features[SqlServerState]:
-    """Declare the tool and the resources, in the words of one kind of database."""
+    """Declare the tool and the resource. The URI of the resource begins with the name of the `dialect`."""
     features = Features[SqlServerState]()
 
     @features.tool(read_only=True, task="optional")
@@ -87,7 +87,7 @@ def format_uri(ctx: Ctx, export: Export) -> str:
 
 
 async def read(ctx: Ctx, name: str, offset: int | None, length: int | None) -> Contents:
-    """Return the file with that name, or at most `length` bytes from `offset` on.
+    """Return the export with this name, or at most `length` bytes from `offset` on.
 
     Raises ResourceNotFound, and InvalidParams if the file is too large for one answer.
     """
@@ -105,7 +105,7 @@ async def read(ctx: Ctx, name: str, offset: int | None, length: int | None) -> C
                 raise InvalidParams(reason, data={"uri": uri, "uriTemplate": template})
             return _make_contents(export, uri, data, text, budget)
         start = offset or 0
-        # A text seldom takes more than twice its bytes as JSON.
+        # As JSON, a text seldom takes more than twice its bytes.
         max_bytes = budget // 2 if length is None else min(length, budget // 2)
         data = await ctx.state.exports.read(export, start, max_bytes)
     except SqlError as error:
@@ -119,7 +119,7 @@ async def read(ctx: Ctx, name: str, offset: int | None, length: int | None) -> C
 def _decode(data: bytes, *, is_end: bool) -> str | None:
     """Return the bytes as text; None if they are not UTF-8."""
     try:
-        # An incomplete last character is an error only if the file ends there.
+        # An incomplete character at the end of the data is an error only if the file ends there.
         return getincrementaldecoder("utf-8")().decode(data, is_end)
     except UnicodeDecodeError:
         return None

@@ -11,7 +11,7 @@ from shared import Features
 
 from ..dialect import Dialect
 from ..errors import SqlError
-from ..importing.files import Opener, find_version, open_file, open_text
+from ..importing.files import Opener, file_opener, find_version, text_opener
 from ..importing.imports import Import, format_import
 from ..importing.tables import FormatRequest
 from .context import Ctx, DatabaseArgument, SqlServerState, TableName
@@ -19,7 +19,8 @@ from .writing import check_writes, require_files, run_with_consent
 
 
 def declare(dialect: Dialect) -> Features[SqlServerState]:
-    """Return the import tool, worded for one kind of database. It is offered if a database may be changed."""
+    """Declare the tool, with the terms of the `dialect` in its description. It is offered if a database may be
+    changed."""
     features = Features[SqlServerState]()
 
     @features.tool(unavailable=check_writes(dialect), destructive=False, task="optional")
@@ -51,17 +52,17 @@ def declare(dialect: Dialect) -> Features[SqlServerState]:
     ) -> str:
         """Import the rows of a file into a table, all or none; creates the table if there is none.
 
-        Options that are not given are detected and reported. {numbers} for numbers; 007, phone numbers and mixed columns stay {text}.
+        Options that are not given are detected and reported. Numbers become {numbers}; 007, phone numbers and mixed columns stay {text}.
         """  # noqa: E501 - clients receive the line as it is
-        line = False if header == 0 else header
+        header_line = False if header == 0 else header  # None: detect it
         format_request = FormatRequest(
-            delimiter, quote, encoding, line, decimal, nulls, types or (), sheet, ctx.state.settings.max_value
+            delimiter, quote, encoding, header_line, decimal, nulls, types or (), sheet, ctx.state.settings.max_value
         )
         description, opener, version = await _open_source(ctx, csv, file, table_name)
         import_rows = partial(
             ctx.state.databases.get(database).import_csv, Import(table_name, opener, format_request, preview)
         )
-        # The user sees `description`, but consents to the complete import, with its contents and format.
+        # The user sees `description`, but consents to the complete import, including its contents and format.
         return format_import(
             await run_with_consent(
                 ctx, ctx.state.databases.get(database), description, import_rows, csv, version, format_request
@@ -72,14 +73,15 @@ def declare(dialect: Dialect) -> Features[SqlServerState]:
 
 
 async def _open_source(ctx: Ctx, csv: str | None, file: str | None, table: str) -> tuple[str, Opener, str | None]:
-    """Return a description of the import, and the opener and the version of its source. Raises SqlError."""
+    """Return a description of the import for the user, the opener of its source, and the version of the file (None
+    for `csv`). Raises SqlError."""
     if not table.strip():
-        # SQLite would create a table without a name.
+        # SQLite would create a table with an empty name.
         raise SqlError("bad_csv", "the table needs a name", "Pass table_name.")
     if csv is not None and file is None:
-        return f"import a CSV into {table}", open_text(csv), None
+        return f"import a CSV into {table}", text_opener(csv), None
     if file is not None and csv is None:
         directory = require_files(ctx)
         version = await to_thread.run_sync(find_version, directory, file)
-        return f"import {file} into {table}", open_file(directory, file, version), version
+        return f"import {file} into {table}", file_opener(directory, file, version), version
     raise SqlError("bad_csv", "pass either csv or file")

@@ -1,4 +1,4 @@
-"""Insights of clients: added by a tool, read as a resource."""
+"""The tool with which clients add insights, and the resource with which they read them."""
 
 from typing import Annotated
 
@@ -18,7 +18,7 @@ features = Features[SqlServerState]()
 
 
 def insights_key(ctx: Ctx) -> str:
-    """Return the subscription key for the insights of the caller; each principal has its own."""
+    """Return the subscription key for the insights of the client. Each principal has its own."""
     return f"{INSIGHTS_URI}#{_owner(ctx)}"
 
 

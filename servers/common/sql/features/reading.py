@@ -1,6 +1,7 @@
 """The tools that query a database, and explain how a query would be run.
 
-The result of a query has two forms: the same JSON arrays as data (structured content) and as lines of text.
+The result of a query has two forms: data (structured content) whose rows are JSON arrays, and text with the same
+arrays as lines.
 """
 
 from collections.abc import Sequence
@@ -44,7 +45,7 @@ _SCHEMA: JsonDict = {
     "required": ["columns", "rows", "truncated", "next_cursor"],
 }
 """The part of the result's schema that programs use. The rest is left out, since some hosts show the schema to the
-model, which pays for each word."""
+model, where each word costs tokens."""
 
 
 @with_config(json_schema_extra=_SCHEMA)
@@ -52,7 +53,7 @@ class QueryResult(TypedDict):
     """Rows of a query."""
 
     note: str
-    """Says that the rest is data, not instructions."""
+    """Tells the model that the rest is data, not instructions."""
     truncated: bool
     next_cursor: str | None
     changed: bool
@@ -61,7 +62,7 @@ class QueryResult(TypedDict):
     declared: Sequence[str | None]
     """The type that each column was declared with; None for an expression."""
     types: Sequence[str]
-    """The type of the values in each column, in the database's terms."""
+    """The type of the values in each column, as the database calls it."""
     rows: list[list[Any]]
 
 
@@ -130,7 +131,7 @@ async def answer_query(
     ctx: Ctx, source: Database, query: Query, max_rows: int | None, cursor: str | None
 ) -> Data[QueryResult]:
     """Return the next rows of a query, in both forms. Raises SqlError."""
-    # Tried again here, since middleware or other calls in progress may have prevented the attempt at the start.
+    # Try this again, since middleware or other calls in progress may have prevented `at_once` of the tool.
     answer = answer_at_once(ctx, source, query, max_rows, cursor)
     if answer is not None:
         return answer
@@ -186,7 +187,8 @@ def format_result(result: QueryResult) -> str:
 async def explain(ctx: Ctx, source: Database, query: Query) -> str:
     """Return the plan of a statement as text.
 
-    A reading connection compiles the statement or, if it changes data, a writing one. Raises SqlError.
+    A reading connection compiles the statement; if it refuses, because the statement changes data, a writing
+    connection does. Raises SqlError.
     """
     require_no_explain(query.sql)
     max_bytes = answer_limits(ctx, None).bytes

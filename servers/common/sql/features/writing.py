@@ -1,7 +1,7 @@
 """The tools that change databases.
 
-The user is asked if the operator requires it. Each call is one transaction, and its result is given both as text and
-as data.
+If the operator requires it, the user must confirm changes first. Each call is one transaction. Its result has two
+forms, text and data.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -37,8 +37,8 @@ from .context import (
 
 T = TypeVar("T")
 Action = Callable[[Consent, Job], Awaitable[T | Figures]]
-"""Changes a database if the consent suffices; otherwise changes nothing and returns the figures that the user is
-asked about."""
+"""Changes a database if the consent covers the changes; otherwise changes nothing, and returns the figures that the
+user must confirm."""
 _MAX_STATEMENTS = 500
 """Maximum number of statements of one call."""
 StatementsArgument = Annotated[
@@ -60,11 +60,11 @@ _THREAD_CHARACTERS = 20_000
 _MAX_NAME = 100
 """Maximum number of characters of a name in an error."""
 _MAX_SHOWN = 1_000
-"""Maximum number of characters of SQL that are shown when the user is asked."""
+"""Maximum number of characters of SQL that the user sees in the question."""
 
 
 def declare(dialect: Dialect) -> Features[SqlServerState]:
-    """Declare the tools, in the words of one kind of database. They are offered if a database may be changed."""
+    """Declare the tools. They are offered if a database may be changed; `dialect` has the reason if none may be."""
     features = Features[SqlServerState]()
 
     check_writable = check_writes(dialect)
@@ -101,8 +101,8 @@ def declare(dialect: Dialect) -> Features[SqlServerState]:
 
 
 def check_writes(dialect: Dialect) -> Callable[[SqlSettings], str | None]:
-    """Return a function of the settings that returns the reason why tools that change databases are not offered, or
-    None if they are."""
+    """Return a function for the option `unavailable` of tools that change databases. It takes the settings, and
+    returns the reason why the tools are not offered, or None if they are."""
     return lambda settings: None if settings.writes else f"read_only: {dialect.read_only}"
 
 
@@ -114,8 +114,8 @@ async def execute_statements(
     *,
     only_tables: bool = False,
 ) -> Data[WriteResult]:
-    """Run the statements in one transaction, after asking the user if the operator requires it."""
-    # The user is shown the parameters too.
+    """Run the statements in one transaction. If the operator requires it, ask the user first."""
+    # The user must see the parameters too.
     description = ";\n".join(
         f"{statement.sql} -- {statement.parameters!r}" if statement.parameters else statement.sql
         for statement in statements
@@ -130,7 +130,7 @@ async def execute_statements(
 
 
 def require_files(ctx: Ctx) -> Path:
-    """Return the operator's directory of files. Raises SqlError with code `refused` if it is not set."""
+    """Return the directory from `--files`. Raises SqlError with code `refused` if it is not set."""
     files: Path | None = ctx.state.settings.files
     if files is None:
         raise SqlError("refused", "this server has no directory for files", "The operator can name one with --files.")
@@ -138,14 +138,14 @@ def require_files(ctx: Ctx) -> Path:
 
 
 def response_limits(ctx: Ctx, max_rows: int | None) -> ResponseLimits:
-    """Return the limits of the result of changing statements."""
+    """Return the limits of the result of statements that change a database."""
     return ResponseLimits(answer_limits(ctx, max_rows), ctx.budget.result_bytes - _FRAME_BYTES)
 
 
 def _make_statements(
     dialect: Dialect, source: Database, query: str | list[str], parameters: list[Any] | dict[str, Any]
 ) -> list[Statement]:
-    """Return the statements of a call with their parameters. A script is split. Raises SqlError."""
+    """Return the statements of a call with their parameters. A script is split into statements. Raises SqlError."""
     parts = [*dialect.split_statements(query)] if isinstance(query, str) else query
     if isinstance(query, str) and len(parts) < 2:
         return [Statement(query, source.bind(parameters))]
@@ -180,10 +180,10 @@ def _bind_one(source: Database, values: Any) -> Parameters:
 
 
 async def run_with_consent(ctx: Ctx, source: Database, description: str, action: Action[T], *unshown: object) -> T:
-    """Run `action`, after asking the user if the operator requires it.
+    """Run `action`. If the operator requires it, ask the user first.
 
-    The user sees `description`, but consents to `unshown` as well: if either differs when the call is repeated, the
-    user is asked again. Raises ToolError if the user declines or can't be asked.
+    The user sees `description`, but consents to `unshown` as well: if one of them differs when the call is repeated,
+    the user is asked again. Raises ToolError if the user declines or can't be asked.
     """
     limit = ctx.state.settings.rows_without_consent
     result = await _write(ctx, source, description, partial(action, Consent(limit)))

@@ -1,1 +1,1 @@
-"""Import of files into tables: the format of a file is detected, and reported."""
+"""Imports files into tables. The format of a file is detected and reported."""

@@ -1,8 +1,8 @@
-"""The types of a file's columns, determined from all rows and never from the first ones alone.
+"""Determines the types of a file's columns from all of its rows.
 
 A reading is a way to convert the fields of a column to values (see `readings`). A column keeps each possible reading
 until a field contradicts it. The decimal mark is determined at the end of the file, by the columns that allow only
-one mark. If a column has two possible readings and nothing decides between them, it stays text.
+one mark. If two readings of a column are possible and nothing decides between them, the column stays text.
 """
 
 import re
@@ -51,10 +51,10 @@ _LONG_NUMBER = re.compile(r" *[+-]?[0.,]*[1-9](?:[.,]?\d){17}", re.ASCII)
 _BARE_EXPONENT = re.compile(rf"(?:^|{SEPARATOR}) *-?\d+[eE]\d", re.ASCII)
 _TENTH = re.compile(rf"[.,][1-9] *{SEPARATOR}")
 _PADDED = re.compile(rf"[.,][1-9]0 *{SEPARATOR}")
-"""Match a decimal like 3.9 and one like 3.10. A program never writes both in one column of numbers, so a column with
-both contains version numbers."""
+"""Match decimals like 3.9 (`_TENTH`) and like 3.10 (`_PADDED`). Programs never write both in one column of numbers,
+so a column with both contains version numbers."""
 DAY_OR_MONTH = "dates whose day and month can't be told apart: specify the type date dmy or date mdy"
-"""The note for a column of dates that stays text because their order is unclear."""
+"""The note on a column of dates that stays text, because it is unclear whether the day or the month comes first."""
 _SPECIFY_MARK = 'specify "." or "," as decimal'
 _MAX_FIELD = 30
 """Maximum length of a field in a result, in characters."""
@@ -85,14 +85,14 @@ class Column(NamedTuple):
     name: str
     kind: Kind = "text"
     reading: Reading | None = None
-    """How its fields are read; None for text."""
+    """How the fields are read; None for text."""
     nulls: frozenset[str] = frozenset({""})
     """The fields that stand for a missing value (NULL)."""
     note: str = ""
-    """The reason why it stays text although it looks like numbers or dates, or what its reading changes."""
+    """The reason why the column stays text although it looks like numbers or dates, or what its reading changes."""
 
     def convert(self, fields: Sequence[str], null: N) -> list[str | N]:
-        """Return the fields in the form that engines accept, with `null` for missing values."""
+        """Return the fields in the form that database engines accept, with `null` for missing values."""
         nulls = self.nulls
         if self.reading is None or self.reading.rewrite is None:
             return [null if field in nulls else field for field in fields]
@@ -106,7 +106,7 @@ class DecimalMark(NamedTuple):
     mark: str
     """The mark, "." or ","; "" if nothing determines it, or if columns determine different ones."""
     is_sure: bool = True
-    """True if a column or the client determines it; False if it is only assumed because of the delimiter."""
+    """True if a column or the client determines the mark; False if it is only assumed or unknown."""
 
 
 class ColumnSurvey:
@@ -157,7 +157,7 @@ class ColumnSurvey:
             self._record_digits(values, joined)
 
     def _find_matching(self, fields: Sequence[str], joined: str) -> Sequence[Reading]:
-        # Otherwise a field contains the separator, and would count as two.
+        # If the numbers differ, a field contains the separator, and would count as two fields.
         if joined.count(SEPARATOR) != len(fields):
             return ()
         matching: set[Reading] = set()
@@ -178,7 +178,7 @@ class ColumnSurvey:
             self._has_padded = self._has_padded or _PADDED.search(joined) is not None
         if POINT not in self.readings and COMMA in self.readings and len(self._with_comma) < _MIN_VALUES_WITH_COMMA:
             self._with_comma.update(field.strip() for field in fields if "," in field)
-        # Only numbers, since dates can be as long. Number readings come first in `readings`.
+        # Check only numbers, since dates can be as long. Readings of numbers come first in `readings`.
         if not self._is_long and self.readings[0] in NUMBERS and max(map(len, fields)) >= _LONG_FIELD:
             self._is_long = any(_LONG_NUMBER.match(field) for field in fields if len(field) >= _LONG_FIELD)
 
@@ -202,8 +202,8 @@ class ColumnSurvey:
 
     @property
     def only_mark(self) -> str | None:
-        """The only decimal mark with which the column can be numbers; None if both or neither are possible, or if the
-        numbers have none."""
+        """The only decimal mark with which the column can be numbers; None if both marks are possible or neither is,
+        or if the numbers have no mark."""
         if INTEGER in self.readings:
             return None
         marks = [
@@ -216,8 +216,8 @@ class ColumnSurvey:
     def decide(self, name: str, mark: DecimalMark, requested: str | None, *, is_new: bool = True) -> Column:
         """Return the column called `name`, given the decimal `mark` of the file.
 
-        `requested` is the type that the client gives; `is_new` is False if the table already has the column. Raises
-        SqlError if the column can't be read as the requested type.
+        `requested` is the type that the client gives, if any. `is_new` is False if the table already has the column.
+        Raises SqlError if the column can't be read as the requested type.
         """
         nulls = self._text_nulls | self.null_counts.keys()
         if requested is not None:
@@ -242,7 +242,7 @@ class ColumnSurvey:
         return Column(name, reading.kind, reading, nulls, note)
 
     def _choose(self, mark: DecimalMark, is_new: bool) -> tuple[Reading | None, str]:
-        """Return the best reading, or None for text, and a note."""
+        """Return the best reading, or None for text, and a note for `Column.note`."""
         if any(reading in self.readings for reading in NUMBERS):
             if self.is_ambiguous(mark):
                 return None, f"{self._ambiguity}: {_SPECIFY_MARK}"
@@ -275,7 +275,7 @@ class ColumnSurvey:
         return not mark.mark or not (is_decimal or is_thousands)
 
     def ambiguity_error(self, name: str) -> SqlError:
-        """Return the error for an ambiguous column that has to be numbers."""
+        """Return the error for an ambiguous column that must be numbers."""
         return SqlError("bad_csv", self._ambiguity, f"{_SPECIFY_MARK.capitalize()}.", [f"column {name}"])
 
     @property
@@ -284,12 +284,13 @@ class ColumnSurvey:
 
 
 def _is_automatic(reading: Reading) -> bool:
-    """Return True if this reading is chosen without a type from the client."""
+    """Return True if this reading can be chosen even if the client gives no type."""
     return reading not in (INTEGER_WITH_ZEROS, LOOSE_BOOLEAN)
 
 
 def find_mark(surveys: Iterable[ColumnSurvey], requested: str | None, delimiter: str) -> DecimalMark:
-    """Return the decimal mark of a file: the requested one, or the one that columns determine, if they agree."""
+    """Return the decimal mark of a file: the requested one, or else the one on which all columns agree that allow
+    only one."""
     if requested is not None:
         return DecimalMark(requested)
     marks = {survey.only_mark for survey in surveys} - {None}

@@ -1,6 +1,6 @@
 """Detects the CSV dialect of a text from its first lines: the delimiter, the quotes, and their escape.
 
-The delimiter is the one with which most lines have the same number of fields, and whose fields contain no other
+It chooses the delimiter with which most lines have the same number of fields and few fields contain another
 delimiter.
 """
 
@@ -16,17 +16,17 @@ from servers.common.sql.importing.layouts import find_name_row
 
 DELIMITERS = (",", "\t", ";", "|")
 NO_DELIMITER = "\x1f"
-"""The delimiter for a text with one column, whose fields may contain any other delimiter."""
+"""The delimiter for a text with one column: a character that fields don't contain, so that nothing is split."""
 _SAMPLE_ROWS = 500
 """Maximum number of rows that are read with each dialect."""
 _MIN_SCORE = 0.3
 """The minimum score of a delimiter."""
 _MIN_EQUAL_SHARE = 0.8
-"""The minimum share of rows with the same number of fields in a table whose fields are separated by spaces."""
+"""In a table whose fields are separated by spaces, at least this share of rows has the same number of fields."""
 _MIN_SPACE_SHARE = 0.9
 """If at least this share of the fields begins with a space, the spaces are not part of the fields."""
 _TOO_FEW_ROWS = 3
-"""This many rows with the same number of fields are too few to show that quotes are part of the text."""
+"""This many rows with the same number of fields, or fewer, do not show that quotes are part of the text."""
 _NUMBER = re.compile(r"[+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][+-]?\d+)?")
 _DECIMAL = re.compile(r"[+-]?\d+(?:,\d+)?")
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)
@@ -43,7 +43,7 @@ class RowReader(Iterator[list[str]], Protocol):
 
     @property
     def line_num(self) -> int:
-        """The number of lines read so far."""
+        """Number of lines read so far."""
 
 
 class Dialect(NamedTuple):
@@ -87,7 +87,7 @@ class Dialect(NamedTuple):
 
 
 def read_separator_line(text: str) -> str | None:
-    """Return the delimiter given in a first line such as `sep=;`, or None."""
+    """Return the delimiter that the first line of a text names, as in `sep=;`; None if it names none."""
     match = _SEPARATOR_LINE.match(text)
     return match[1] if match else None
 
@@ -95,7 +95,7 @@ def read_separator_line(text: str) -> str | None:
 def sniff(text: str, *, is_complete: bool, delimiter: str | None, quote: str | None) -> Dialect:
     """Return the dialect of a text, given its first lines, or all of it if `is_complete`.
 
-    A `delimiter` or `quote` from the client is kept.
+    If the client gives a `delimiter` or `quote`, it is used.
     """
     text = _LEADING_COMMENTS.sub("", text)
     candidates = DELIMITERS if delimiter is None else (delimiter,)
@@ -109,7 +109,8 @@ def sniff(text: str, *, is_complete: bool, delimiter: str | None, quote: str | N
         best, _ = _read_quoted(text, delimiter, quote, is_complete)
     elif best_score < _MIN_SCORE:
         best, rows = _read_quoted(text, " ", quote, is_complete)
-        # Rows separated by spaces are prose, unless most have the same width and many fields are numbers.
+        # No delimiter fits, so try spaces. The text is prose unless most rows have the same width and many fields are
+        # numbers.
         widths = Counter(map(len, rows))
         width, count = max(widths.items(), key=lambda item: item[1], default=(1, 0))
         fields = [field for row in rows[1:] for field in row]
@@ -122,7 +123,7 @@ def sniff(text: str, *, is_complete: bool, delimiter: str | None, quote: str | N
 
 
 def _read_quoted(text: str, delimiter: str, quote: str | None, is_complete: bool) -> tuple[Dialect, Rows]:
-    """Return the first dialect with this delimiter, each with another way of quoting, that can read the text, and the
+    """Try several ways of quoting with this delimiter. Return the first dialect that can read the text, and the first
     rows."""
     first = Dialect(delimiter, skips_spaces=delimiter == " ")
     if quote is not None:
@@ -133,7 +134,7 @@ def _read_quoted(text: str, delimiter: str, quote: str | None, is_complete: bool
         has_single = '"' not in text and re.search(rf"{edge}'[^'\n]*'{edge}", text, re.MULTILINE) is not None
         candidates = [*escaped, *([first._replace(quote="'")] if has_single else []), first, first._replace(quote="")]
     for candidate in candidates:
-        # A space before a quote is not part of the field.
+        # Also try to skip spaces after delimiters, since a space before a quote is not part of the field.
         for dialect in dict.fromkeys((candidate, candidate._replace(skips_spaces=True))):
             rows = _read_sample(text, dialect, is_complete)
             if rows is not None and (candidate.quote or quote is not None or _has_literal_quotes(rows)):
@@ -142,7 +143,8 @@ def _read_quoted(text: str, delimiter: str, quote: str | None, is_complete: bool
 
 
 def _has_literal_quotes(rows: Rows) -> bool:
-    """Return True if quotes in a table's fields are part of the text, rather than a mistake."""
+    """Return True if quotes are part of the fields: no field is in quotes, and all rows have the same number of
+    fields."""
     is_quoted = any(len(field) > 1 and field[0] == field[-1] == '"' for row in rows for field in row)
     return not is_quoted and len(rows) > _TOO_FEW_ROWS and len({*map(len, rows)}) == 1 < len(rows[0])
 
@@ -160,15 +162,15 @@ def _skip_spaces(dialect: Dialect, rows: Rows, text: str, is_complete: bool) -> 
 def _read_sample(text: str, dialect: Dialect, is_complete: bool) -> Rows | None:
     """Return the first rows; None if the text does not have this dialect."""
     rows, error = read_rows(dialect.read(io.StringIO(text, newline="")), _SAMPLE_ROWS)
-    # An incomplete text may end within a quoted field, which is not an error of the dialect. But if this field is
-    # more than half of the text, it does not really begin with a quote.
+    # An incomplete text may end within a quoted field. That does not mean that the dialect is wrong, unless this
+    # field is more than half of the text: then the quote does not really begin a field.
     if error is not None and (is_complete or sum(len(field) + 1 for row in rows for field in row) * 2 < len(text)):
         return None
     return [row for row in rows if row]
 
 
 def read_rows(reader: RowReader, count: int) -> tuple[list[list[str]], csv.Error | None]:
-    """Return the next rows, and the error that ended them early."""
+    """Return the next `count` rows, and the error if one ended the reading early."""
     rows: list[list[str]] = []
     try:
         for row in islice(reader, count):

@@ -1,6 +1,7 @@
-"""Sources of rows to import: text that a client sends, or a file in the operator's directory.
+"""Opens sources of rows to import: text that a client sends, or a file in the operator's directory (`--files`).
 
-A client can only use files directly in that directory. A name with a separator is refused, and no link is followed.
+A client can only use files that are directly in this directory. A name with a separator is refused, and no link is
+followed.
 """
 
 import io
@@ -17,20 +18,20 @@ from servers.common.sql.errors import SqlError
 from shared.program.files.entries import etag_of
 
 Opener = Callable[[], AbstractContextManager[BinaryIO]]
-"""Opens the source at its beginning."""
+"""Opens a source at its beginning, for the duration of a block. An import does this several times."""
 
 
-def open_text(text: str) -> Opener:
-    """Return an opener for a text as UTF-8. Raises SqlError for a text that UTF-8 can't encode."""
+def text_opener(text: str) -> Opener:
+    """Return an opener for a text, which is read as UTF-8. Raises SqlError for a text that UTF-8 can't encode."""
     try:
         return partial(io.BytesIO, text.encode())
     except UnicodeEncodeError:
         raise SqlError("bad_csv", "the text contains half of a surrogate pair, which UTF-8 can't represent") from None
 
 
-def open_file(directory: Path, name: str, version: str) -> Opener:
-    """Return an opener for one version of a file in the operator's directory. The opener raises SqlError, with code
-    `changed` if the file has another version by then."""
+def file_opener(directory: Path, name: str, version: str) -> Opener:
+    """Return an opener for a file in the operator's directory. The opener raises SqlError, with code `changed` if the
+    file no longer has this `version`."""
     return partial(_open_file, directory, name, version)
 
 
@@ -40,7 +41,8 @@ def find_version(directory: Path, name: str) -> str:
         return etag_of(os.fstat(descriptor))
 
 
-# The thread that reads the file opens and closes it: a descriptor of the caller might be closed and reused by then.
+# The thread that reads the file must also open and close it. If the call passed a descriptor to the thread and was
+# then cancelled, it would close the descriptor, and the thread might read another file that gets the same number.
 @contextmanager
 def _open_file(directory: Path, name: str, version: str) -> Iterator[BinaryIO]:
     with open_named(directory, name) as descriptor, open(descriptor, "rb", closefd=False) as file:
@@ -51,7 +53,7 @@ def _open_file(directory: Path, name: str, version: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def open_named(directory: Path, name: str) -> Iterator[int]:
-    """Yield a descriptor of the regular file called `name`, open for reading. Raises SqlError."""
+    """Yield a descriptor of the regular file called `name` in the directory, open for reading. Raises SqlError."""
     if not name or name in (".", "..") or any(character in "/\\:\0" for character in name):
         raise SqlError("bad_file", "specify only the name of the file, without a directory")
     try:

@@ -1,5 +1,5 @@
-"""The parts of an import that no engine changes: the rows of the file, the columns that receive them, and the text
-of the result. The engine inserts the rows.
+"""Does those parts of an import that are the same for all engines: it reads the rows of the file, finds the columns
+that receive them, and writes the text of the result. The engine inserts the rows.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ class Import(NamedTuple):
     opener: Opener
     format_request: FormatRequest = FormatRequest()
     preview: bool = False
-    """True if the result only describes the import, and nothing is changed."""
+    """True if the import is only described, and nothing is changed."""
 
 
 class ImportResult(NamedTuple):
@@ -37,10 +37,10 @@ class ImportResult(NamedTuple):
     created: bool
     rows: int
     columns: Sequence[tuple[str, str]]
-    """The names and declared types of the columns that received values."""
+    """The names and declared types of the table's columns that receive values."""
     duration: float
     decisions: Sequence[str] = ()
-    """How the file was read, with the reasons."""
+    """Sentences that explain how the file was read, and why."""
     preview: Sequence[Sequence[str | None]] | None = None
     """The first rows, if nothing was changed."""
 
@@ -63,8 +63,8 @@ def format_import(result: ImportResult) -> str:
 
 @contextmanager
 def open_rows(request: Import, plan: Plan, progress: Progress) -> Iterator[Records]:
-    """Yield the rows of the file for the second pass over it, in which they are inserted. Raises SqlError if the file
-    has changed since the first pass, which made the `plan`."""
+    """Yield the rows of the file, to insert them. This is the second pass over the file; the first one made the
+    `plan`. Raises SqlError if the file has changed between the two."""
     with read_table(request.opener, plan.table, request.format_request) as (file, rows):
         size, position = measure(file)
 
@@ -82,8 +82,8 @@ def open_rows(request: Import, plan: Plan, progress: Progress) -> Iterator[Recor
 
 
 def match_columns(plan: Plan, table_columns: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
-    """Return the name and the declared type of the table's column for each field of a row. Raises SqlError if the
-    table has no such columns."""
+    """Return, for each field of a row, the name and the declared type of the table's column that receives it. Raises
+    SqlError if the table has no such column."""
     columns = f"columns of the table: {format_names(name for name, _ in table_columns)}"[:_MAX_NAMES_LENGTH]
     if plan.layout.names is None:
         if len(plan.columns) != len(table_columns):

@@ -1,7 +1,7 @@
-"""The layout of a file: where its table starts, the number of its columns, and the row with the column names, if any.
+"""Determines the layout of a file: where its table starts, how many columns it has, and which row has their names.
 
-A row contains column names if it differs from the rows below it: text above numbers or dates, or text that does not
-occur again. The width of a row is the number of its fields.
+A row contains column names if it differs from the rows below it: it has text above numbers or dates, or text that
+does not occur again. The width of a row is the number of its fields.
 """
 
 import re
@@ -18,7 +18,7 @@ _TYPED = re.compile(
     r"[ $€£]*[+-]?\d[\d.,'’]*(?:[eE][+-]?\d+)?[ %€]*|[+-]?\.\d+"
     r"|\d{1,4}([-/.])\d{1,2}\1\d{1,4}([T ]\d.*)?|(?i:true|false)"
 )
-"""A field that is a value rather than text: a number (also an amount of money or a percentage), a date or a
+"""Matches a field that is a value rather than text: a number (also an amount of money or a percentage), a date or a
 boolean."""
 _YEAR = re.compile(r"1[0-9]{3}|20[0-9]{2}|21[0-9]{2}")
 _MAX_TITLE_LINES = 50
@@ -26,14 +26,14 @@ _MAX_TITLE_LINES = 50
 _COMPARED_ROWS = 200
 """A row that may contain names is compared with at most this many rows below it."""
 _MIN_ROWS = 3
-"""Minimum number of rows of the same width that show the width of a table."""
+"""Minimum number of rows of the same width in a table whose names or titles are recognized by the width."""
 _MIN_WIDE_SHARE = 0.5
-"""Minimum share of rows that are as wide as the table, counted from the first such row."""
-# How much each field of a row speaks for column names (or, if negative, against them) if there are values below it:
-# an empty field, as pandas writes above an index; a value; a text that occurs again below; another text.
+"""At least this share of the rows is as wide as the table, counted from the first such row."""
+# The score that each field adds for a row of column names (negative: against it), if there are values below the
+# field: for an empty field, as pandas writes above an index; a value; a text that occurs again below; another text.
 _WEIGHTS = {"none": 2.0, "typed": -1.25, "again": -1.0, "text": 0.25}
 _ABOVE_TYPED = 1.0
-"""The same for a text above numbers or dates."""
+"""The score that a text above numbers or dates adds."""
 _COMMENT = "#"
 _TAG = re.compile(r"#[^#\s]")
 
@@ -41,7 +41,7 @@ Rows = Sequence[Sequence[str]]
 
 
 class Layout(NamedTuple):
-    """The position of a table in the rows of a file, and the names of its columns."""
+    """Where a table is in the rows of a file, and the names of its columns."""
 
     names: Sequence[str] | None
     """The names in the file; None if no row contains column names."""
@@ -50,9 +50,9 @@ class Layout(NamedTuple):
     width: int
     """Number of columns."""
     has_comments: bool
-    """True if rows that begin with # and are shorter than others are comments."""
+    """True if rows that begin with # and are shorter than the table are comments."""
     decisions: Sequence[str]
-    """What was decided about the layout, with the reasons."""
+    """Phrases that say what was decided about the layout, and why."""
 
 
 def find_layout(
@@ -68,7 +68,7 @@ def find_layout(
     if width == 0:
         raise SqlError("bad_csv", "there are no rows")
     # Hashtags and colors begin with # as well. So if more than half of the rows of the usual width begin with # and a
-    # character, these are not comments. One such row is always allowed: it may contain the names of an empty table.
+    # character, there are no comments. One such row does not count: it may contain the names of the columns.
     tags = [_TAG.match(row[0]) is not None for row in rows if row and len(_trim(row)) == width]
     begins_with_comment = rows[0][:1] != [] and rows[0][0].startswith(_COMMENT)
     has_comments = begins_with_comment and 2 * sum(tags) <= max(len(tags), 2)
@@ -103,8 +103,8 @@ def find_layout(
 def find_name_row(rows: Rows) -> int | None:
     """Return the index of the row with the column names in a table below titles, as in bank exports.
 
-    It is the first row that is as wide as the table, and it has text above numbers or dates. All rows above it are
-    narrower. Return None if there is no such row, or if the rows above it are a table themselves.
+    It is the first row that is as wide as the table, and has text above numbers or dates. Return None if there is no
+    such row, if it is the first row of the file, or if the rows above it are a table themselves.
     """
     width = _usual_width(rows)
     header_index = next(
@@ -118,7 +118,7 @@ def find_name_row(rows: Rows) -> int | None:
 
 
 def _is_above_values(row: Sequence[str], rest: Rows) -> bool:
-    """Return True if a row with at least two texts has one of them above a column of numbers or dates."""
+    """Return True if a row has at least two texts and no values, and a text is above a column of values."""
     names = [name.strip() for name in row]
     if sum(map(bool, names)) < 2 or any(map(_TYPED.fullmatch, names)):
         return False
@@ -169,8 +169,8 @@ def _find_first(rows: Rows, header: bool | int | None, width: int, has_comments:
 
 
 def _is_title(row: Sequence[str], rest: Rows, width: int) -> bool:
-    """Return True if a row is a title above a table: it has a single field, it is narrow and before an empty line, or
-    few of its many fields are filled."""
+    """Return True if a row is a title above a table: it has a single field, it is narrow and an empty line follows,
+    or few of its many fields are filled."""
     filled = [field for field in row if field]
     if len(row) <= 1 < width or len(_trim(row)) <= 1 < width - 1 or (len(row) < width and rest[:1] == [[]]):
         return True
@@ -179,12 +179,12 @@ def _is_title(row: Sequence[str], rest: Rows, width: int) -> bool:
 
 
 def _is_name_row(row: Sequence[str], rest: Rows, width: int) -> bool:
-    """Return True if a row that begins with # contains column names: it has enough fields, and no comment follows."""
+    """Return True if a row that begins with # contains column names: it is wide enough, and no comment follows."""
     return len(_trim(row)) >= width > 1 and not any(after[0].startswith(_COMMENT) for after in rest[:1] if after)
 
 
 def _is_header(names: Sequence[str], data: Rows, table_columns: set[str]) -> tuple[bool, str]:
-    """Return True if the first row contains column names, and the reason for the decision."""
+    """Return whether the row `names` contains column names, and the reason. `data` are the rows below it."""
     if table_columns and 2 * len(table_columns.intersection(name.strip().lower() for name in names)) >= len(names):
         return True, "the table has columns with those names"
     texts = [name for name in names if name.strip() and not _TYPED.fullmatch(name.strip())]
@@ -212,7 +212,7 @@ def _is_header(names: Sequence[str], data: Rows, table_columns: set[str]) -> tup
 
 
 def _column(data: Rows, index: int) -> list[str]:
-    """Return the first fields of a column that contain a value."""
+    """Return the fields of a column in the first rows, except empty ones and null marks."""
     fields = (row[index].strip() for row in data[:_COMPARED_ROWS] if index < len(row))
     return [field for field in fields if field and field not in NULL_MARKS]
 
@@ -226,9 +226,9 @@ def _trim(row: Sequence[str]) -> Sequence[str]:
 
 
 def name_columns(layout: Layout, max_bytes: int | None = None) -> tuple[list[str], list[str]]:
-    """Return unique names for all columns, and notes on those whose name in the file is missing or was changed.
+    """Return unique names for all columns, and a note on each column whose name is not the one in the file.
 
-    `max_bytes` is the maximum length of a name in the database; None if it is unlimited.
+    `max_bytes` is the maximum length of a name in the database; None if there is no limit.
     """
     names: list[str] = []
     changed: list[str] = []

@@ -1,8 +1,8 @@
-"""Readings: the ways to read the fields of a column as numbers, dates or booleans, each with a regular expression.
+"""Defines readings: the ways to read the fields of a column as numbers, dates or booleans.
 
-A reading is tried on many fields at once, joined by a character that no field contains. It may change the notation of
-a number, but must not lose information. So a field with leading zeros, with a plus sign before an integer, or with
-more digits than a 64-bit integer can have is not read as a number.
+Each reading has a regular expression, which is tried on many fields at once, joined by a character that no field has.
+A reading may change the notation of a number, but must not lose information. So a field with leading zeros, with a
+plus sign before an integer, or with more digits than a 64-bit integer can have is not read as a number.
 """
 
 import re
@@ -51,24 +51,24 @@ class Reading:
     ) -> None:
         self.kind = kind
         self.rewrite = rewrite
-        """Converts a field to the form that engines accept; None if it already has that form."""
+        """Converts a field to the form that database engines accept; None if fields already have this form."""
         self.wider: set[Reading] = {reading for other in wider for reading in (other, *other.wider)}
-        """The readings that accept all that this one accepts."""
+        """The readings that accept every field that this one accepts."""
         self._pattern = pattern
         self._check = check
 
     def matches(self, fields: Sequence[str], joined: str) -> bool:
-        """Return True if all fields that are not empty can be read this way. `joined` is `join_fields` of them."""
+        """Return True if all fields that are not empty can be read in this way. `joined` is `join_fields(fields)`."""
         return self._expression.fullmatch(joined) is not None and (self._check is None or self._check(fields))
 
-    # The possessive quantifier (*+) prevents backtracking, which would take memory for each field.
+    # The possessive quantifier (*+) prevents backtracking, which would need memory for each field.
     @cached_property
     def _expression(self) -> re.Pattern[str]:
         return re.compile(f"(?:(?: *(?:{self._pattern}) *)?{SEPARATOR})*+", re.ASCII)
 
 
 def _dates_exist(to_iso_date: Callable[[str], str], fields: Sequence[str]) -> bool:
-    """Return True if all fields are dates that exist in the calendar."""
+    """Return True if all fields that are not empty are dates that exist in the calendar."""
     try:
         for field in filter(str.strip, set(fields)):
             date.fromisoformat(to_iso_date(field))
@@ -120,7 +120,7 @@ INTEGER = Reading(
 )
 """Integers that fit into 64 bits."""
 SMALL = Reading("integer", _SIGNED, wider=[INTEGER, POINT_INTEGER, COMMA_INTEGER, POINT, COMMA])
-"""Integers that may occur among decimals."""
+"""Integers of at most 15 digits, so that they may also be decimals."""
 DATE = Reading("date", _ISO_DATE, check=partial(_dates_exist, _iso_day))
 YEAR_FIRST = _dates(_MONTH, _DAY, "", (1, 3, 4))
 DAY_FIRST = _dates(_DAY, _MONTH, "./-", (4, 3, 1))
@@ -130,7 +130,7 @@ TIMESTAMPTZ = Reading(
     "timestamptz", rf"{_ISO_DATE}{_TIME}(?:Z|[+-]\d\d(?::?\d\d)?)", check=partial(_dates_exist, _iso_day)
 )
 BOOLEAN = Reading("boolean", "(?i:true|false)")
-# Only used if the client requests the type:
+# These are only used if the client requests the type:
 INTEGER_WITH_ZEROS = Reading("integer", r"[+-]?\d{1,18}")
 LOOSE_BOOLEAN = Reading("boolean", "(?i:true|false|yes|no|t|f|y|n|on|off|[01])")
 
@@ -141,10 +141,10 @@ NUMBERS_BY_MARK = {
 }
 """The readings of numbers with each decimal mark, the narrowest first."""
 NUMBERS = (SMALL, INTEGER, POINT_INTEGER, COMMA_INTEGER, POINT, COMMA, POINT_GROUPED, COMMA_GROUPED)
-"""All readings of numbers, each before those that accept everything that it accepts."""
+"""All readings of numbers. Each comes before the wider ones, which accept everything that it accepts."""
 ALL_READINGS: tuple[Reading, ...] = (*NUMBERS, INTEGER_WITH_ZEROS, BOOLEAN, LOOSE_BOOLEAN, *DATES)
 
 
 def join_fields(fields: Iterable[str]) -> str:
-    """Return the fields, of which there is at least one, each followed by a separator."""
+    """Return the fields as one text, each followed by a separator. There must be at least one field."""
     return SEPARATOR.join(fields) + SEPARATOR

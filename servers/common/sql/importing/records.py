@@ -1,4 +1,4 @@
-"""The data rows of a file in batches, each row with as many fields as there are columns.
+"""Yields the data rows of a file in batches. Each row has as many fields as there are columns.
 
 Short rows are padded. A row that is too long is an error, because it is unclear which of its fields belong to the
 columns.
@@ -13,7 +13,7 @@ from servers.common.sql.importing.dialects import RowReader, read_rows
 from servers.common.sql.importing.layouts import Layout
 
 BATCH_ROWS = 1_000
-"""Number of rows in a batch, after which `on_batch` is called."""
+"""Maximum number of rows in a batch. `on_batch` is called after each."""
 _MAX_ROWS = 10_000_000
 """Maximum number of rows of one import."""
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -22,7 +22,7 @@ Rows = Sequence[Sequence[str]]
 
 
 class Records:
-    """The rows of a file, to iterate over once."""
+    """The data rows of a file. They can be iterated over once."""
 
     def __init__(
         self, rows: RowReader, layout: Layout, on_batch: Callable[[], None], max_rows: int | None = None

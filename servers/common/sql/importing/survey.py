@@ -1,4 +1,4 @@
-"""The first pass over a file, which determines its format and, from all of its rows, the types of its columns."""
+"""Makes the first pass over a file. It determines the format and, from all rows, the types of the columns."""
 
 from collections.abc import Callable, Generator, Sequence
 from typing import NamedTuple
@@ -23,7 +23,7 @@ _MAX_LISTED = 20
 
 
 class Plan(NamedTuple):
-    """The plan for the import of a file."""
+    """How to import a file, as the survey has determined."""
 
     table: Table
     layout: Layout
@@ -39,7 +39,7 @@ class TargetTable(NamedTuple):
     """The table that receives the rows."""
 
     columns: Sequence[tuple[str, str]] = ()
-    """The names and declared types of its columns; empty if the table does not exist."""
+    """The names and declared types of the table's columns; empty if the table does not exist."""
     keeps_text: Callable[[str, Kind], bool] = lambda _declared, _kind: False
     """Returns True if a column of a declared type stores fields of a kind as they are written."""
     converts_text: Callable[[str], bool] = lambda _declared: False
@@ -53,7 +53,7 @@ class TargetTable(NamedTuple):
 def survey(
     opener: Opener, request: FormatRequest, target: TargetTable, progress: Progress
 ) -> Generator[None, None, Plan]:
-    """Read all rows of a file, yielding after each batch, and return the plan for its import.
+    """Read all rows of a file, and return the plan for its import. The generator yields after each batch of rows.
 
     Raises SqlError if the file is not a table, or if a column is not of the type that the client gives.
     """
@@ -68,7 +68,7 @@ def survey(
             if table.encoding != "utf-8" or request.encoding is not None:
                 reason = f"the text is not {table.encoding}: {error.reason}"
                 raise SqlError("bad_csv", reason, "Specify encoding.") from None
-        # The start of the file was ASCII, so it was taken for UTF-8, but a later part is not.
+        # The start of the file was valid UTF-8, but a later part is not, so guess the codec from more of the file.
         with opener() as file:
             codec = guess_encoding(file)
 
@@ -131,8 +131,8 @@ def _decide(
     declared: str | None,
     target: TargetTable,
 ) -> Column:
-    """Return the column called `name`. `declared` is the declared type of the table's column, None if the table does
-    not have it. Raises SqlError."""
+    """Return the column called `name`. `declared` is the type of this column in the table, None if the table does not
+    have it. Raises SqlError."""
     column = survey.decide(name, mark, requested, is_new=declared is None)
     is_ambiguous = survey.is_ambiguous(mark)
     kind: Kind = "decimal" if is_ambiguous else column.kind
@@ -145,14 +145,14 @@ def _decide(
     if target.keeps_text(declared, kind):
         return survey.decide(name, mark, "text")
     if is_ambiguous:
-        # The database would interpret 1.234 by its own rules.
+        # The database would read 1.234 according to its own rules.
         raise survey.ambiguity_error(name)
     return column
 
 
 def _find_declared_types(target: TargetTable, names: Sequence[str], *, has_header: bool) -> list[str | None]:
-    """Return the declared types of the table's columns that receive the fields; None for a column that the table does
-    not have."""
+    """Return, for each column of the file, the declared type of the table's column that receives it; None if the
+    table has no such column."""
     existing = target.columns if has_header else [(name, kind) for name, (_, kind) in zip(names, target.columns)]  # noqa: B905
     by_name = {name.lower(): kind for name, kind in existing}
     return [by_name.get(name.lower()) for name in names]

@@ -1,7 +1,7 @@
-"""A file as rows of fields: a text in some charset with some delimiter, or a sheet of a workbook.
+"""Reads a file as rows of fields. The file is a text in some charset with some delimiter, or a workbook.
 
-The format is determined from the start of the file. If a later part shows that its charset is different, the file is
-read again.
+The format is determined from the start of the file. If a later part shows that the charset is another one, the file
+is read again.
 """
 
 import codecs
@@ -26,10 +26,10 @@ from servers.common.sql.importing.files import Opener
 from servers.common.sql.importing.workbooks import is_workbook, open_sheet
 
 _HEAD_BYTES = 262_144
-"""Number of bytes from which the format of a text is determined."""
+"""Number of bytes at the start of a text from which its format is determined."""
 _BLOCK_BYTES = 1_048_576
 _SAMPLE_ROWS = 1_000
-"""Number of rows from which the position of the table is determined."""
+"""Number of rows at the start of a file from which the layout is determined."""
 _MAX_SHEETS = 20
 """Maximum number of sheets listed in a result."""
 _LINE_ENDS = ("\r", "\n")
@@ -46,7 +46,7 @@ _OTHER_FORMATS = {
 
 
 class FormatRequest(NamedTuple):
-    """The client's description of a file's format. None means that a property is detected."""
+    """What the client says about the format of a file. A property that is None is detected."""
 
     delimiter: str | None = None
     quote: str | None = None
@@ -55,7 +55,7 @@ class FormatRequest(NamedTuple):
     decimal: Literal[".", ","] | None = None
     nulls: Sequence[str] | None = None
     types: Sequence[str] = ()
-    """Columns with their types, as in `zip=text`."""
+    """Names of columns with their types, as in `zip=text`."""
     sheet: str | None = None
     field_bytes: int = 16_000_000
     """Maximum size of one field, in bytes."""
@@ -65,12 +65,12 @@ class Table(NamedTuple):
     """How to read the rows of a file."""
 
     encoding: str
-    """The codec; "" for a workbook."""
+    """The codec of a text; "" for a workbook."""
     dialect: Dialect
     start: Sequence[Sequence[str]]
     """The first rows. An empty line is a row without fields."""
     decisions: Sequence[str]
-    """What was decided about the format, with the reasons."""
+    """Phrases that say what was decided about the format, and why."""
     notes: Sequence[str] = ()
     """Notes on formulas without a stored value, and what to do about them."""
 
@@ -105,7 +105,7 @@ def open_table(opener: Opener, request: FormatRequest, codec: str | None = None)
     dialect = sniff(text, is_complete=is_complete, delimiter=request.delimiter or declared, quote=request.quote)
     rows, error = read_rows(dialect.read(io.StringIO(text, newline="")), _SAMPLE_ROWS)
     if error is not None and not rows:
-        # The error is raised with its position when all rows are read.
+        # Go on: the error is raised, with its position, when all rows are read.
         rows = [[""]]
     if declared:
         rows[0] = []
@@ -137,7 +137,8 @@ def _open_workbook(file: BinaryIO, request: FormatRequest) -> Table:
 
 @contextmanager
 def read_table(opener: Opener, table: Table, request: FormatRequest) -> Iterator[tuple[BinaryIO, RowReader]]:
-    """Yield the open file and an iterator over all its rows, which raises csv.Error and UnicodeDecodeError."""
+    """Yield the open file, and an iterator over all its rows. The iterator raises csv.Error and
+    UnicodeDecodeError."""
     with opener() as file:
         if not table.encoding:
             yield file, open_sheet(file, request.sheet).rows
@@ -156,7 +157,7 @@ def _find_encoding(start: bytes, requested: str | None) -> tuple[str, str]:
     if requested is not None:
         try:
             codec = codecs.lookup(requested).name
-            # Raises for a codec that is not a charset, such as zip or base64.
+            # This raises an error for a codec that is not a charset, such as zip or base64.
             "a;1\n".encode(codec)
         except (LookupError, UnicodeError, ValueError):
             advice = "Specify one such as utf-8, utf-16, cp1252, iso8859-2 or gb18030."
@@ -177,7 +178,7 @@ def _find_encoding(start: bytes, requested: str | None) -> tuple[str, str]:
 
 
 def _codec_without_mark(codec: str) -> str:
-    """Return the codec for the same charset that skips a byte order mark."""
+    """Return a codec for the same charset which skips a byte order mark."""
     return "utf-8-sig" if codec == "utf-8" else codec[:6]
 
 

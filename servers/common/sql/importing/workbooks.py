@@ -1,4 +1,4 @@
-"""The rows of a sheet in an Excel workbook, read with openpyxl. Values become text, as in a CSV file."""
+"""Reads the rows of a sheet in an Excel workbook with openpyxl. Values become text, as in a CSV file."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -10,7 +10,7 @@ from servers.common.sql.errors import SqlError
 from servers.common.sql.importing.columns import DecimalMark
 
 _AMBIGUOUS_TEXT = re.compile(r" *[+-]?[1-9]\d{0,2}\.\d{3} *", re.ASCII)
-"""The text of a cell that may be 1234 or 1.234."""
+"""Matches the text of a cell that may mean 1234 or 1.234."""
 _MAX_BYTES = 500_000_000
 """Maximum uncompressed size of a workbook's parts in bytes, as the archive declares it; `zipfile` reads no more."""
 
@@ -26,16 +26,16 @@ class Sheet(NamedTuple):
     rows: "SheetRows"
     name: str
     others: Sequence[str]
-    """The names of the other sheets, followed by "(hidden)" for hidden ones."""
+    """The names of the other sheets. Those of hidden sheets are followed by "(hidden)"."""
     count_uncomputed: Callable[[], int]
     """Counts the formulas whose values are not in the file."""
 
 
 def open_sheet(file: BinaryIO, name: str | None) -> Sheet:
-    """Return the sheet called `name`, hidden or not; without a name, the first visible sheet.
+    """Return the sheet called `name`, hidden or not; if `name` is None, the first visible sheet.
 
-    Formulas are read as their last computed values. Rows without values are empty. Raises SqlError if the file is not
-    a workbook or exceeds the limit, or if there is no such sheet.
+    Formulas are read as their last computed values. Raises SqlError if the file is not a workbook or exceeds the
+    limit, or if there is no such sheet.
     """
     from zipfile import BadZipFile, ZipFile
 
@@ -55,12 +55,12 @@ def open_sheet(file: BinaryIO, name: str | None) -> Sheet:
         raise SqlError(
             "not_found", "the workbook has no such sheet", quoted=[f"sheets: {', '.join(map(_label, sheets))}"]
         )
-    # Otherwise openpyxl would use the size that the sheet declares, which may be wrong.
+    # Make openpyxl ignore the size that the sheet declares, since it may be wrong.
     sheet.reset_dimensions()
     others = [_label(other) for other in sheets if other is not sheet]
 
     def count() -> int:
-        # A private method, since only the XML of the sheet distinguishes missing values from empty ones.
+        # Use a private method to get the XML: only there, missing values differ from empty ones.
         with sheet._get_source() as part:  # noqa: SLF001
             return count_uncomputed(part)
 
@@ -99,8 +99,8 @@ class SheetRows:
         return fields if any(fields) else []
 
     def find_mark(self, column: int, requested: str | None) -> DecimalMark:
-        """Return the decimal mark of a column once all rows have been read. Cells that are numbers have become text
-        with a point; for cells that are text the `requested` mark counts."""
+        """Return the decimal mark of a column. All rows must have been read. Cells with numbers have become text with
+        a point; for cells with text, the `requested` mark counts."""
         if column in self._with_fractions:
             return DecimalMark("" if column in self._with_ambiguous_texts else ".", is_sure=False)
         if requested is not None:
@@ -119,7 +119,7 @@ def _write(value: object) -> str:
     if isinstance(value, timedelta):
         return _write_duration(value)
     if isinstance(value, float):
-        # Excel shows at most fifteen digits; further ones come from binary arithmetic.
+        # Excel shows at most fifteen digits. Further ones are errors of binary arithmetic.
         return f"{value:.15g}" if abs(value) < 1e15 else repr(value)
     return str(value)
 

@@ -1,1 +1,1 @@
-"""Queries, their rows in a result, and the file formats of exports."""
+"""Puts the rows of queries into results and exports, and continues queries with cursors."""

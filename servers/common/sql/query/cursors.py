@@ -1,8 +1,8 @@
-"""Cursors of queries whose rows did not fit into one result.
+"""Creates cursors for queries whose rows did not fit into one result.
 
-A cursor contains its position in the query. Its source, the running statement that returns the next rows, is kept for
-`SOURCE_SECONDS` seconds, which occupies a connection. The oldest source is released first. If the source was
-released, or is at another replica, the query runs again from the position.
+A cursor contains its position in the query. The source of a cursor is the unfinished statement that returns the next
+rows. It is kept for `SOURCE_SECONDS` seconds, and occupies a connection. The oldest source is released first. If the
+source was released, or is at another replica, the query is run again, and the rows before the position are skipped.
 """
 
 import hashlib
@@ -21,12 +21,12 @@ from servers.common.sql.errors import SqlError
 SOURCE_SECONDS = 30.0
 """Seconds for which the source of a cursor is kept."""
 POOL_DIVISOR = 2
-"""At most one in this many connections to a database is kept for cursors; the rest are for other queries."""
+"""At most one in this many connections to a database is kept for cursors. The rest are for other queries."""
 _DIGEST_BYTES, _SECRET_BYTES = 8, 6
 """Sizes in bytes of a fingerprint, and of the part of a cursor that can't be guessed."""
 _LAYOUT = struct.Struct(f">{_SECRET_BYTES}s{_DIGEST_BYTES}s{_DIGEST_BYTES}sQ")
-"""The contents of a cursor: a secret, the position's fingerprints `request` and `state`, and twice its offset, plus 1
-if it is `changed`."""
+"""The contents of a cursor: a secret, and the position: its fingerprints `request` and `state`, and twice its offset,
+plus 1 if `changed`."""
 _MAX_OFFSET = 2**31 - 1
 """The largest row count that PostgreSQL accepts."""
 
@@ -41,21 +41,21 @@ class Position(NamedTuple):
     offset: int
     """Number of rows returned so far."""
     state: bytes
-    """The fingerprint of the state of the database that the query saw. If the present state has another one, the
-    database may have been changed."""
+    """The fingerprint of the state of the database that the query saw. If it differs later, the database may have
+    been changed."""
     changed: bool
     """True if the database may already have been changed before these rows."""
 
 
 def fingerprint(*facts: object) -> bytes:
-    """Return a digest of values such as the client and the query. A cursor is valid only for the same values."""
+    """Return a digest of values, such as the client and the query, to compare them later."""
     return hashlib.sha256(repr(facts).encode("utf-8", "replace")).digest()[:_DIGEST_BYTES]
 
 
 class Cursors(Generic[K]):
-    """The cursors of one server. The method `run` must run in a task.
+    """Creates the cursors of one server, and keeps their sources. The method `run` must run in a task.
 
-    `release` is called for each source that is no longer kept, which is after `kept_seconds` at the latest.
+    `release` is called for each source that is no longer kept, after `kept_seconds` at the latest.
     """
 
     def __init__(self, release: Callable[[K], Awaitable[None]], kept_seconds: float) -> None:
@@ -84,7 +84,7 @@ class Cursors(Generic[K]):
     def make_cursor(self, position: Position, source: K | None) -> str:
         """Return a cursor for the rows after `position`, and keep the source for it."""
         packed_offset = 2 * position.offset + position.changed
-        # As in `secrets.token_bytes`, whose module would load OpenSSL.
+        # This does the same as `secrets.token_bytes`, but importing `secrets` would load OpenSSL.
         packed = _LAYOUT.pack(os.urandom(_SECRET_BYTES), position.request, position.state, packed_offset)
         cursor = urlsafe_b64encode(packed).decode()
         if source is not None:
@@ -93,7 +93,7 @@ class Cursors(Generic[K]):
         return cursor
 
     def find(self, cursor: str, requested: bytes) -> Position:
-        """Return the position of a cursor, which may come from any replica.
+        """Return the position in a cursor. Any replica may have created it.
 
         Raises SqlError with code `bad_cursor` if the cursor belongs to another query or client.
         """
@@ -104,7 +104,7 @@ class Cursors(Generic[K]):
         return position
 
     def take(self, cursor: str) -> K | None:
-        """Return the source kept for a cursor, which the caller now owns; None if it was released."""
+        """Remove and return the source of a cursor; None if it was released. The caller must release it later."""
         entry = self._sources.pop(cursor, None)
         return None if entry is None else entry[0]
 

@@ -1,9 +1,9 @@
-"""The formats of exports, and the file that an export is written to.
+"""Writes exports to files, in several formats.
 
 CSV follows RFC 4180: lines end in CRLF, and the first one contains the names of the columns. NULL is an empty field,
-and empty text is `""`. In JSON and JSON Lines a row is an array, because two columns may have the same name, and a
-value that JSON can't represent is an object with its type, as in query results. The first line of JSON Lines contains
-the names.
+and empty text is `""`. In JSON and JSON Lines, a row is an array, because two columns may have the same name. A value
+that JSON can't represent is an object with its type, as in query results. The first line of JSON Lines contains the
+names.
 """
 
 import errno
@@ -27,7 +27,7 @@ _QUOTED = re.compile(r'[",\r\n]|^$')
 
 
 class Codec(Protocol):
-    """Encodes fetched values."""
+    """Encodes the values that an engine fetches."""
 
     def encode(self, rows: Sequence[Row], cell_bytes: int) -> list[Row]:
         """Return the rows as JSON values, each with at most `cell_bytes` bytes."""
@@ -93,7 +93,7 @@ class ExportRequest(NamedTuple):
 class ExportFile:
     """A context manager that creates the file of an export, and removes it if the block raises.
 
-    All methods raise SqlError: `too_large` if the file exceeds its limit, `no_space`, `io_error`.
+    All methods raise SqlError: with code `too_large` if the file exceeds its limit, or `no_space` or `io_error`.
     """
 
     def __init__(self, request: ExportRequest, codec: Codec) -> None:

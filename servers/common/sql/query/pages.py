@@ -1,8 +1,8 @@
 """Fills one result with as many rows as fit. A result contains its rows in two forms, as data and as text.
 
 The size of rows in a result is known only after they have been encoded, which takes longer than fetching them. So a
-few rows are encoded first, and then as many are fetched as will fit if they are of similar size. Rows that don't fit
-are left for the next page.
+few rows are encoded first. Then as many are fetched as will fit if they have a similar size. Rows that don't fit are
+left for the next result.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -23,7 +23,7 @@ _FRAME_BYTES = 1_000
 _COLUMN_BYTES = 100
 """Maximum size of the properties of a column without its name, in bytes."""
 _CELL_BYTES = 10
-"""Usual size of a value in both forms together, not counting the characters of a text, in bytes."""
+"""Typical size of a value in both forms together, without the characters of a text, in bytes."""
 _SAMPLE_ROWS = 50
 """Number of rows from which the size of the others is estimated."""
 _FULL_SHARE = 0.95
@@ -38,9 +38,9 @@ class AnswerLimits(NamedTuple):
     rows: int
     """Maximum number of rows."""
     bytes: int
-    """Maximum size as JSON, in both forms together."""
+    """Maximum size of the result as JSON in bytes, both forms together."""
     cell_bytes: int
-    """Maximum size of one value."""
+    """Maximum size of one value in bytes."""
 
 
 class Page(NamedTuple):
@@ -48,7 +48,7 @@ class Page(NamedTuple):
 
     rows: list[Row]
     types: Sequence[str]
-    """The type of the values in each column, in the database's terms."""
+    """The type of the values in each column, as the database calls it."""
 
 
 NO_ROWS = Page([], [])
@@ -91,8 +91,8 @@ class PageBuilder:
         return [*rows[len(fitting) :]]
 
     def _fit(self, rows: Sequence[Row], *, is_first: bool) -> tuple[list[Row], int]:
-        """Return as many of the `rows` as fit, and their size in bytes. If they are the first in the result
-        (`is_first`), return at least one."""
+        """Return as many of the `rows`, encoded, as fit, and their size in bytes. If `is_first`, they are the first
+        in the result; then return at least one, or raise SqlError."""
         cell_bytes = self._limits.cell_bytes
         while True:
             encoded = self._encode(rows, cell_bytes)
@@ -106,7 +106,7 @@ class PageBuilder:
                 columns = format_count(len(rows[0]), "column")
                 reason = f"one row of {columns} is larger than the limit for an answer"
                 raise SqlError("too_large", reason, "Select fewer columns.")
-            # Try the first row only, with its values truncated to fewer bytes.
+            # The first row does not fit, so try it alone, with its values truncated to fewer bytes.
             rows, cell_bytes = rows[:1], max(cell_bytes // 4, _MIN_CELL_BYTES)
 
 
@@ -127,7 +127,7 @@ def fetch(rows: Iterable[Row], max_rows: int, space: int) -> list[Row]:
     for row in islice(rows, max_rows):
         fetched.append(row)
         space -= _CELL_BYTES * len(row)
-        # After each row, since a single value may need all of the space.
+        # Measure each row, since a single value may need all of the space.
         for value in row:
             if value.__class__ is str or value.__class__ is bytes:
                 space -= 2 * len(value)

@@ -1,4 +1,4 @@
-"""The plan of a statement: a tree of steps, and the tables that are scanned completely."""
+"""Shows the plan of a statement: a tree of steps, and the tables that are scanned completely."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ _FRAME_BYTES = 300
 
 
 class PlanStep(TypedDict):
-    """A step of a plan, in the database's terms."""
+    """A step of a plan, as the database describes it."""
 
     level: int
     """Depth in the tree. The parent of a step is the last step before it with a smaller level."""
@@ -43,7 +43,7 @@ def make_plan(
     notes: Sequence[str] = (),
     ran: bool = False,
 ) -> Plan:
-    """Return the plan in at most `limit` bytes. `is_incomplete` means that `steps` are not all steps."""
+    """Return the plan in at most `limit` bytes. `is_incomplete` is True if `steps` lacks some of the steps."""
     budget = ByteBudget(limit - _FRAME_BYTES)
     shown_notes, more_notes = budget.split_off(1 / 4).select_fitting(notes, str) if notes else ([], 0)
     shown_scans, more_scans = budget.split_off(1 / 2).select_fitting(scans, format_name)

@@ -16,11 +16,11 @@ class Query(NamedTuple):
     sql: str
     parameters: Parameters
     offset: int = 0
-    """Number of rows that earlier results have returned."""
+    """Number of rows to skip, because earlier results contained them."""
 
 
 class QueryRows(NamedTuple):
-    """Rows of a query in one result."""
+    """The rows of a query that are in one result."""
 
     names: Sequence[str]
     declared: Sequence[str | None]
@@ -33,7 +33,7 @@ class QueryRows(NamedTuple):
     changed: bool
     """True if the database was changed between these rows and the previous ones: some may be missing or repeated."""
     duration: float
-    """The time that the query took."""
+    """Number of seconds that reading these rows took."""
 
 
 class TableRows(TypedDict):
@@ -51,5 +51,5 @@ class TableRows(TypedDict):
 def make_table_rows(
     table: str, key: Sequence[str], names: list[str], page: Page, next_query: str | None = None
 ) -> TableRows:
-    """Return the rows of a page of the `table`, whose rows are identified by the `key` columns."""
+    """Return the rows in `page`, which come from `table`. The columns `key` identify a row."""
     return {"table": table, "key": [*key], "columns": names, "rows": page.rows, "next_query": next_query}

@@ -1,4 +1,4 @@
-"""Tracing spans of statements. A span contains the kind of the statement and its database, never its text."""
+"""Opens tracing spans for statements. A span contains the kind of the statement and the database, never the text."""
 
 import re
 from contextlib import AbstractContextManager
@@ -15,16 +15,16 @@ _FIRST_WORD = re.compile(r"(?:\s+|--[^\n]*|/\*.*?(?:\*/|$))*(\w*)", re.DOTALL)
 
 
 def kind_of(statement: str) -> str:
-    """Return the first word of a statement, or "OTHER" if it is not a keyword that begins statements."""
+    """Return the first word of a statement in capitals, or "OTHER" if the word is not in `_KINDS`."""
     match = _FIRST_WORD.match(statement)
     word = "" if match is None else match[1].upper()
     return word if word in _KINDS else "OTHER"
 
 
 def statement_span(statement: str, system: str, database: str) -> AbstractContextManager[spans.Span]:
-    """Open a span for the block, in which `statement` runs in the `database` of a `system`.
+    """Open a span for a block that runs `statement` in the `database` of a `system`.
 
-    If several statements run, `statement` begins with the first one.
+    If the block runs several statements, `statement` must begin with the first one.
     """
     if spans.tracer is None:
         return spans.NO_SPAN

@@ -1,1 +1,1 @@
-"""The schema of a database: its tables, their contents and relations."""
+"""Describes the schema of a database as data and as text."""

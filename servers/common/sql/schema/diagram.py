@@ -1,4 +1,4 @@
-"""The tables of a database with their columns and foreign keys, as data for the app page that draws the schema."""
+"""Returns the tables of a database with their columns and foreign keys as data, for the app page that draws them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
@@ -19,7 +19,7 @@ _MAX_MISSES = 3
 """After this many consecutive tables that don't fit, tables are only added without their columns."""
 
 Columns = Callable[[str], Sequence[TableColumn]]
-"""Returns the columns of the table or view with that name; none if there is no time to read them."""
+"""Returns the columns of the table or view with this name; an empty list if there is no time to read them."""
 
 
 class DrawnColumn(TypedDict):
@@ -32,7 +32,7 @@ class DrawnColumn(TypedDict):
 
 
 class DrawnKey(TypedDict):
-    """A foreign key; `to` is empty if it references the primary key."""
+    """A foreign key. `to` is empty if the key references the primary key of `table`."""
 
     columns: list[str]
     table: str
@@ -50,7 +50,7 @@ class DrawnTable(TypedDict):
 
 
 class Diagram(TypedDict):
-    """As many tables as fit. `more` is true if any were left out or reduced."""
+    """As many tables as fit. `more` is True if a table was left out or lacks some of its columns."""
 
     database: str
     tables: list[DrawnTable]

@@ -1,4 +1,4 @@
-"""The parts of a schema as lines of text, and the number of bytes that a result has for them."""
+"""Formats the parts of a schema as lines of text, and counts the bytes that a result has for them."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ from servers.common.sql.texts import format_name, format_names
 
 T = TypeVar("T")
 _SEPARATOR_BYTES = 4
-"""Size of the end and the indentation of a line, in bytes."""
+"""Size of a line's end and indentation, in bytes."""
 
 
 def format_column(column: TableColumn) -> str:
@@ -40,7 +40,8 @@ def format_foreign_key(key: ForeignKey) -> str:
 
 
 def format_index(index: Index) -> str:
-    """Return the SQL of an index, or its name and columns if a constraint of the table created it."""
+    """Return the SQL of an index. If a constraint of the table created it, there is none, so return its name and
+    columns."""
     return index["sql"] or f"{format_name(index['name'])} on ({format_names(index['columns'])}) by {index['origin']}"
 
 
@@ -74,13 +75,13 @@ def format_section(title: str, parts: Sequence[str]) -> Iterator[str]:
 
 
 class ByteBudget:
-    """The number of bytes that are left for text, counted as JSON."""
+    """Counts the bytes that are left for text. The text is measured as JSON."""
 
     def __init__(self, size: int) -> None:
         self.left = size
 
     def take(self, line: str) -> bool:
-        """Return True if a text of one or more lines fits, and reserve its bytes."""
+        """If a text of one or more lines fits, reserve its bytes and return True."""
         size = len(to_json(line)) + _SEPARATOR_BYTES * (1 + line.count("\n"))
         if size > self.left:
             return False
@@ -88,7 +89,7 @@ class ByteBudget:
         return True
 
     def select_fitting(self, items: Iterable[T], line: Callable[[T], str]) -> tuple[list[T], int]:
-        """Return the items whose lines fit, and the number of the others."""
+        """Return the items whose lines fit, and the number of the others. `line` returns the line of an item."""
         fitting_items: list[T] = []
         left_out = 0
         for item in items:

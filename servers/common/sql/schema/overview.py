@@ -1,5 +1,5 @@
-"""Overviews of a database: a list of its tables and views in pages, and a summary with as much of its schema as fits,
-the most useful parts first.
+"""Returns overviews of a database: a list of its tables and views in pages, and a summary with as much of its schema
+as fits, the most useful parts first.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -24,7 +24,7 @@ _MAX_COLUMNS = 100
 _MAX_MISFITS = 3
 """After this many consecutive tables that don't fit, only the names of tables are listed."""
 _NAMES_SHARE = 1 / 8
-"""The share of the budget that is reserved for the names of tables whose columns don't fit."""
+"""The share of the bytes that is reserved for the names of tables whose columns don't fit."""
 
 
 class ListedTable(TypedDict):
@@ -53,12 +53,13 @@ class TablePage(NamedTuple):
     limit: int
     """Maximum number of tables."""
     bytes: int
-    """Maximum size."""
+    """Maximum size of the page in bytes."""
     words: Sequence[str] = ()
     """Words in lowercase that a table's name, columns or comments must contain; empty for all tables."""
 
     def matches(self, *texts: str | None) -> bool:
-        """Return True if the `texts` of a table, its name, columns and comments, contain all the words."""
+        """Return True if the `texts` contain all words. They are the name, the columns and the comments of a
+        table."""
         searched = "\n".join(filter(None, texts)).lower()
         return all(word in searched for word in self.words)
 
@@ -83,7 +84,7 @@ def list_page(entries: Sequence[Entry], estimates: Mapping[str, int], page: Tabl
         tables.append(table)
     cursor = None
     if tables and len(tables) < len(remaining):
-        # Encoded, since the cursor is outside the marks, where no name from the database may appear.
+        # Encode the name, because the cursor is outside the marks, where no name from the database may appear.
         cursor = urlsafe_b64encode(tables[-1]["name"].encode()).decode().rstrip("=")
     return TableList(tables, len(entries), cursor)
 
@@ -132,7 +133,7 @@ class DatabaseSummary(TypedDict):
     diagram: Diagram | None
     """The diagram of the schema, if requested."""
     attached: NotRequired[Sequence[str]]
-    """Names of other databases whose tables statements on this one can read."""
+    """Names of other databases whose tables can be read by statements on this one."""
 
 
 class Columns(Protocol):
@@ -143,11 +144,11 @@ class Columns(Protocol):
         """True if the time limit has passed."""
 
     def read(self, name: str) -> Sequence[TableColumn]:
-        """Return the columns of the table or view with that name, even after the time limit."""
+        """Return the columns of the table or view with this name, even after the time limit."""
 
     def read_in_time(self, name: str) -> Sequence[TableColumn]:
-        """Return the columns like `read`, or none after the time limit or if they can't be read. Used for the
-        diagram, which can do without them."""
+        """Return the same as `read`, but an empty list if the time limit has passed or the columns can't be read.
+        This is for the diagram, which does not need all columns."""
 
 
 class SchemaFacts(NamedTuple):

@@ -1,4 +1,4 @@
-"""The parts of a schema, in a form that all engines share."""
+"""Data types for the parts of a schema, which all engines share."""
 
 from typing import Any, NamedTuple, NotRequired
 
@@ -11,9 +11,9 @@ class Entry(NamedTuple):
     name: str
     """The name as it is written in a statement."""
     kind: str
-    """"table", "view", or another of the database's terms."""
+    """"table", "view", or another kind, as the database calls it."""
     sql: str
-    """The statement that creates it."""
+    """The statement that creates it; may be empty."""
 
 
 class TableColumn(TypedDict):
@@ -31,7 +31,7 @@ class TableColumn(TypedDict):
 
 
 class ForeignKey(TypedDict):
-    """Columns whose values are a key of another table."""
+    """A foreign key: columns of `table` whose values are a key of `to_table`."""
 
     table: str
     columns: list[str]
@@ -72,5 +72,5 @@ class Statistics(TypedDict):
 
     rows_examined: int
     partial: bool
-    """True if the table has more rows, or columns are missing: time ran out, or their values can't be compared."""
+    """True if not all rows were examined, or statistics of some columns are missing, for example for lack of time."""
     columns: list[ColumnStatistics]

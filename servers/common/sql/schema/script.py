@@ -1,4 +1,4 @@
-"""A schema as the statements that create it."""
+"""Writes a schema as the statements that create it."""
 
 from collections.abc import Sequence
 
@@ -7,8 +7,8 @@ from shared.text import format_count
 
 
 def join_statements(statements: Sequence[str], max_bytes: int) -> str:
-    """Join as many of the statements, which end with a semicolon, as fit into `max_bytes` bytes. A comment gives the
-    number of omitted ones."""
+    """Join as many of the statements as fit into `max_bytes` bytes. Each must end with a semicolon. If some are
+    omitted, a comment says how many."""
     fitting: list[str] = []
     for statement in statements:
         max_bytes -= len(statement.encode()) + len("\n\n")
@@ -16,6 +16,6 @@ def join_statements(statements: Sequence[str], max_bytes: int) -> str:
             fitting.append(f"-- {format_count(len(statements) - len(fitting), 'more statement')} did not fit")
             break
         fitting.append(statement)
-    # The marks around the data are written as comments, so that the text can be run.
+    # Write the marks around the data as comments, so that the text can be run.
     text, _, end = fence(["\n\n".join(fitting)]).rpartition("\n")
     return f"-- {text}\n-- {end}\n"

@@ -1,4 +1,4 @@
-"""The full description of one table or view, as far as it fits into one result."""
+"""Describes one table or view in full, as far as the description fits into one result."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -39,14 +39,14 @@ class Sample(TypedDict):
 
 
 class TableDescription(TypedDict):
-    """A table or view."""
+    """The description of a table or view."""
 
     name: str
     kind: str
     facts: Sequence[str]
-    """Further properties of the table as a whole, such as STRICT, in the database's terms."""
+    """Further properties of the table, such as STRICT, as the database calls them."""
     rows_estimated: int | None
-    """Estimated by the last ANALYZE."""
+    """Number of rows, estimated by the last ANALYZE."""
     columns: list[TableColumn]
     foreign_keys: list[ForeignKey]
     referenced_by: list[ForeignKey]
@@ -58,10 +58,10 @@ class TableDescription(TypedDict):
     sections: dict[str, list[str]]
     """Further sections, by title."""
     problem: str | None
-    """The reason why the columns can't be read, for example that it is a view of a dropped table."""
+    """The reason why the columns can't be read, for example that the view reads a dropped table."""
     left_out: dict[str, int]
-    """Counts of columns and other parts that did not fit, and of sample rows and columns of statistics that there
-    was no time to read."""
+    """Counts of columns and other parts that did not fit, and of rows of the sample and columns of the statistics
+    that could not be read in time."""
     sample: Sample | None
     statistics: Statistics | None
 
@@ -71,7 +71,7 @@ class TableFacts(NamedTuple):
 
     entry: Entry
     properties: Sequence[str]
-    """Properties of the table as a whole, such as STRICT, in the database's terms."""
+    """Properties of the table, such as STRICT, as the database calls them."""
     rows_estimated: int | None
     columns: Sequence[TableColumn]
     foreign_keys: Sequence[ForeignKey]
@@ -83,8 +83,8 @@ class TableFacts(NamedTuple):
 
 
 def describe_facts(facts: TableFacts, budget: ByteBudget) -> TableDescription:
-    """Return the description of a table without sample and statistics, with as much as fits. What does not fit is
-    counted in `left_out`."""
+    """Return as much of the description of a table as fits, without sample and statistics. `left_out` counts the
+    parts that don't fit."""
     left_out: dict[str, int] = {}
     shown_columns, left_out["columns"] = budget.select_fitting(facts.columns, lines.format_column)
     shown_keys, left_out["foreign_keys"] = budget.select_fitting(facts.foreign_keys, lines.format_foreign_key)

@@ -1,1 +1,1 @@
-"""Changes to a database: statements, imports, confirmation, and backups."""
+"""The user's consent to changes of a database, and the results of statements."""

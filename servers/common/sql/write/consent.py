@@ -1,8 +1,8 @@
 """The user's consent to changes of a database.
 
-If the user must be asked before changes, the changes are first made and rolled back, which gives the figures (numbers
-of rows and names of tables) that the user is asked about; nothing is locked while the user decides. After the user
-has agreed, the changes are made again, and committed only if the figures are still the same.
+If the user must be asked, the changes are first made and rolled back. This gives the figures that the user must
+confirm: numbers of rows and names of tables. Nothing is locked while the user decides. After the user has agreed, the
+changes are made again, and committed only if the figures are still the same.
 """
 
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from servers.common.sql.texts import format_names
 
 
 class Figures(NamedTuple):
-    """What changes affect."""
+    """What the changes of a call affect."""
 
     rows: int
     """Number of changed rows, including those changed by triggers and foreign keys, and inside virtual tables."""
@@ -35,7 +35,7 @@ class Consent(NamedTuple):
     """The changes that are allowed without asking the user, and those that the user has agreed to."""
 
     rows: int | None = None
-    """Number of rows that may change without asking; None if the user is never asked."""
+    """Number of rows that may change without asking the user; None if the user is never asked."""
     agreed: Figures | None = None
     """The figures that the user has agreed to; None if the user has not been asked yet."""
 

@@ -1,7 +1,7 @@
-"""Statements that change a database, and their results in two forms, as text and as data.
+"""Makes the results of statements that change a database, in two forms: text and data.
 
-Most statements leave the schema unchanged, return no rows and are reported completely, so a result mentions these
-properties only if they differ.
+Most statements do not change the schema, return no rows, and fit into the result. A result mentions these properties
+only in the other cases.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ from servers.common.sql.write.consent import Figures
 MIN_BYTES_FOR_ROWS = 2_000
 """Rows are shown only if at least this many bytes are left for them."""
 _EFFECT_BYTES = 300
-"""Maximum size of a statement's properties in a result, without rows and table names, in bytes."""
+"""Maximum size in bytes of what a result says about one statement, without rows and names."""
 
 
 class Statement(NamedTuple):
@@ -35,23 +35,24 @@ class Effect(NamedTuple):
     """The effect of one statement."""
 
     affected: int
-    """Number of rows that it inserted, updated or deleted directly."""
+    """Number of rows that the statement itself inserted, updated or deleted."""
     total: int
-    """Number of these rows, of rows changed by triggers and foreign keys, and of rows inside virtual tables."""
+    """Number of all changed rows: also those that triggers and foreign keys changed, and those inside virtual
+    tables."""
     rowid: Any
-    """The rowid of the last row that it inserted directly."""
+    """The rowid of the last row that the statement itself inserted; None if there is none."""
     tables: tuple[str, ...]
-    """Tables whose rows it may have changed: directly, by triggers or by foreign keys."""
+    """Tables whose rows may have changed: by the statement itself, by triggers or by foreign keys."""
     schema_changed: bool
-    """True if it changed the schema."""
+    """True if the schema changed."""
     names: tuple[str, ...]
-    """The columns of the rows that it returned."""
+    """The columns of the rows that the statement returned."""
     page: Page
-    """The rows that it returned, as many as fit."""
+    """As many of the rows that the statement returned as fit."""
     truncated: bool
-    """True if it returned more rows than fit."""
+    """True if the statement returned more rows than fit."""
     notices: tuple[str, ...] = ()
-    """Messages (NOTICE) of the database in addition to the result, for example that a table already exists."""
+    """Messages (NOTICE) of the database about the statement, for example that a table already exists."""
 
 
 class TableChange(NamedTuple):
@@ -59,18 +60,18 @@ class TableChange(NamedTuple):
 
     table: str
     counts: dict[str, int]
-    """Numbers of rows, by "inserted", "updated" and "deleted"."""
+    """Numbers of rows, under the keys "inserted", "updated" and "deleted"."""
     columns: tuple[str, ...]
     rows: Sequence[tuple[Any, Any]]
-    """The first rows that changed, each as its values before and after the change; None if the row did not exist
-    before, or does not exist afterwards."""
+    """The first rows that changed, each as a pair of its values before and after the change; None if the row did not
+    exist then."""
     truncated: bool
     """True if more rows changed than are shown."""
     note: str
 
 
 class ResponseLimits(NamedTuple):
-    """The limits of one answer."""
+    """The limits of the result of a call that changes a database."""
 
     rows: AnswerLimits
     """The limits of the rows that statements return."""
@@ -82,13 +83,13 @@ class StatementResult(TypedDict):
     """The effect of one statement."""
 
     affected: int
-    """Number of rows that it changed directly."""
+    """Number of rows that the statement itself changed."""
     last_insert_rowid: NotRequired[Any]
     tables: NotRequired[Sequence[str]]
-    """Tables whose rows it may have changed, including through triggers and foreign keys."""
+    """Tables whose rows may have changed, also by triggers and foreign keys."""
     schema_changed: NotRequired[bool]
     columns: NotRequired[Sequence[str]]
-    """Columns of the rows that it returned."""
+    """Columns of the rows that the statement returned."""
     rows: NotRequired[Sequence[tuple[Any, ...]]]
     truncated: NotRequired[bool]
     notices: NotRequired[Sequence[str]]
@@ -101,7 +102,7 @@ class TableResult(TypedDict):
     counts: dict[str, int]
     columns: NotRequired[Sequence[str]]
     rows: NotRequired[Sequence[tuple[Any, Any]]]
-    """The first rows before and after."""
+    """The first rows that changed, before and after the change."""
     truncated: NotRequired[bool]
     note: NotRequired[str]
 
@@ -116,7 +117,7 @@ _SCHEMA: JsonDict = {
     },
     "required": ["committed", "statements"],
 }
-"""The part of the result's schema that programs use."""
+"""The part of the result's schema that programs use (see `features.reading`)."""
 
 
 @with_config(json_schema_extra=_SCHEMA)
@@ -124,7 +125,7 @@ class WriteResult(TypedDict):
     """The effects of the statements of one call."""
 
     note: str
-    """Says that the rest is data, not instructions."""
+    """Tells the model that the rest is data, not instructions."""
     committed: bool
     elapsed_ms: float
     statements: list[StatementResult]
@@ -141,7 +142,7 @@ class FormattedResult(NamedTuple):
 def make_result(
     effects: Sequence[Effect], changes: Sequence[TableChange] | None, duration: float, max_bytes: int
 ) -> FormattedResult:
-    """Return the result of the statements. For a dry run, `changes` are the changes in each table; otherwise None.
+    """Return the result of the statements. `changes` are the changes in each table for a dry run, otherwise None.
     Raises SqlError with code `too_large`."""
     value: WriteResult = {
         "note": NOTE,
@@ -152,7 +153,7 @@ def make_result(
     if changes:
         value["changes"] = [_make_change(change) for change in changes]
     text = _format(value)
-    # Checked before the commit, so that changes that can't be reported are not made.
+    # This is called before the commit, so that changes which can't be reported are not made.
     if len(to_json(value)) + len(to_json(text)) > max_bytes:
         raise SqlError(
             "too_large", "the report on the statements is larger than the limit for an answer", "Run fewer at once."
@@ -230,7 +231,7 @@ def _list_counts(change: TableResult) -> Iterator[str]:
 
 
 def sum_figures(effects: Sequence[Effect]) -> Figures:
-    """Return the figures of all effects together, which the user is asked about."""
+    """Return the figures of all effects together, which the user may have to confirm."""
     return Figures(
         sum(effect.total for effect in effects),
         tuple(effect.affected for effect in effects),
@@ -240,7 +241,7 @@ def sum_figures(effects: Sequence[Effect]) -> Figures:
 
 
 def reduce_limits(limits: AnswerLimits, effect: Effect) -> AnswerLimits:
-    """Return what is left of the limits of an answer that contains this effect."""
+    """Return what is left of the limits of an answer after this effect has been put into it."""
     used = (
         _EFFECT_BYTES
         + measure(effect.names)

@@ -1,11 +1,11 @@
-"""Moves markup that a page sends late or separately to where a browser would put it.
+"""Moves markup that a page sends late or separately to the place at which a browser would show it.
 
 A streaming server sends a placeholder with a fallback, then the content in a hidden element, and a call to a short
 script that moves it: React as `$RC("B:0","S:0")` for a boundary and `$RS("S:1","P:1")` for a segment, or as templates
 with the same ids for its external runtime; Solid as `$df("0-0")`; Marko as `$af("0")`, where `af` may end with the
-name of its runtime. No script is run here. The calls are parsed, and the same moves are made. React and Solid mark
-the end of the fallback with a comment. The parser drops comments, so `expose_boundaries` turns these into empty
-templates first.
+name of its runtime. No script is run: this module parses the calls, and makes the same moves. React and Solid mark
+the end of the fallback with a comment. The parser drops comments, so `expose_boundaries` first turns these comments
+into empty templates.
 
 A declarative shadow root (https://html.spec.whatwg.org/#attr-template-shadowrootmode) is shown instead of its host's
 children, which are shown in its slots. Its style sheets apply only to it.
@@ -129,7 +129,7 @@ def _replace(element: HtmlElement, content: HtmlElement) -> None:
 def _show_shadow_roots(root: HtmlElement) -> None:
     for template in list(root.iter("template")):
         host = template.getparent()
-        # A template in another template that is not shown is not shown either.
+        # A template inside another template that is not shown is not shown either.
         if (
             template.get("shadowrootmode") not in _MODES
             or host is None

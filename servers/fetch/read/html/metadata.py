@@ -110,7 +110,8 @@ def _read_metas(root: HtmlElement) -> dict[str, str]:
 
 
 def _find_first(metas: dict[str, str], *names: str) -> str:
-    """Return the first value with one of these names that is not a URL: some sites give one as the author."""
+    """Return the first value with one of these names that is not a URL: some sites give the URL of a page as the
+    author."""
     return next(
         (metas[name] for name in names if name in metas and not metas[name].startswith(("http:", "https:"))), ""
     )

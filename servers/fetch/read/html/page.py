@@ -52,8 +52,8 @@ _INVISIBLE = frozenset(("script", "style", "noscript", "template"))
 _CDATA = re.compile(
     r"<(script|style)\b[^<>]*(?<!/)>.*?(?:</\1>|\Z)|<!--.*?(?:-->|\Z)|<!\[CDATA\[(.*?)(?:\]\]>|\Z)", re.DOTALL
 )
-"""Matches a section of literal text in XHTML; and also comments, scripts and styles, since a match inside them would
-be no such section."""
+"""Matches a section of literal text (CDATA) in XHTML; also comments, scripts and styles, which may contain text that
+looks like such a section."""
 _ASKS_FOR_SCRIPTS = re.compile(r"java\s?script", re.IGNORECASE)
 
 
@@ -72,12 +72,12 @@ class VisiblePage(NamedTuple):
     root: HtmlElement
     url: str
     base: str
-    """The base URL of its links."""
+    """The base URL of the links."""
     facts: Facts
     declarations: Declarations
     removed: RemovedCounts
     is_late: bool
-    """True if most of its text is only shown by a script."""
+    """True if most of the text is only shown by a script."""
 
 
 def read_html(text: str, url: str, format: Format, section: str | None) -> Page:
@@ -149,8 +149,8 @@ def prepare(root: HtmlElement, url: str) -> VisiblePage:
 def _write_content(
     page: VisiblePage, parts: list[HtmlElement] | None, *, plain: bool
 ) -> tuple[str, list[str], tuple[str, ...]]:
-    """Return three values: the text of the sections or of the main content, or all text if no main content was found;
-    the notes; and the omitted headings."""
+    """Return the text of `parts`, or of the main content, or all text if no main content was found; the notes; and
+    the headings of the omitted text."""
     notes: list[str] = []
     if parts is not None:
         written = [write(part, page.base, page.url, plain=plain) for part in parts]
@@ -194,7 +194,7 @@ def _describe_omission(content: Content) -> list[str]:
 
 
 def _add_title(text: str, heading: str) -> str:
-    """Return text after its title, unless it begins with it."""
+    """Return `text` with `heading` before it, unless it begins with that heading or another title."""
     beginning = text.split("\n", _LINES_OF_BEGINNING)[:_LINES_OF_BEGINNING]
     title = _keep_letters(heading)
     headed = any(line.startswith("#") and _keep_letters(line) in title for line in beginning if _keep_letters(line))
@@ -248,7 +248,7 @@ def _count_visible(root: HtmlElement) -> int:
             walk.skip_subtree()
         else:
             size += len((element.text or "").strip())
-        # No caller needs a higher count.
+        # Callers only compare the count with this maximum.
         if size >= _MAX_UNSCRIPTED:
             break
     return size

@@ -1,7 +1,8 @@
 """Describes the redirects that a browser would follow from a page after a delay, or because of a script.
 
 Scripts are not run. An address is recognized if a script assigns a literal string, or a variable that holds one, to
-`location`. This may be in a function that is never called, so only pages that show hardly any text are examined.
+`location`. The assignment may be in a function that is never called, so scripts are examined only if the page shows
+hardly any text.
 """
 
 import re
@@ -22,8 +23,8 @@ _REDIRECT = re.compile(
     rf"(?:(?:\.\s*href\s*)?=(?!=)|\.\s*(?:replace|assign)\s*\()\s*({_STRING}|[\w$]+(?![\w$]))"
     r"(?!\s*\+(?!\s*(?:window\s*\.\s*|document\s*\.\s*)?location\s*\.\s*(?:hash|search)))"
 )
-"""A change of the address to a string or a variable. There is no match if the script adds more to it than the page's
-own query or fragment, since the address is unknown then."""
+"""A change of the address to a string or a variable. There is no match if the script appends anything except the
+page's own query or fragment, since the address is then unknown."""
 _VARIABLE = re.compile(rf"(?<![\w$.])([\w$]+)\s*=\s*({_STRING})\s*(?:[;,\n}}]|\Z)")
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 

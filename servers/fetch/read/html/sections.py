@@ -18,12 +18,13 @@ _MAX_HEADINGS = 20
 _MAX_ELEMENTS = 1_000
 """Maximum number of elements that a selector may return."""
 _CONTAINERS = frozenset(("section", "article", "main", "dialog", "body", "html"))
-"""A heading's section ends at the end of the nearest of these elements around the heading."""
+"""The section of a heading ends, at the latest, with the innermost of these elements around the heading."""
 _NEXT_HEADINGS = "following::*[self::h1 or self::h2 or self::h3 or self::h4]"
 
 
 def find_section(root: HtmlElement, section: str) -> list[HtmlElement]:
-    """Return the elements of a section, in order. The tree is reduced to them. Raises FetchError."""
+    """Return the elements of a section, in order. If the section is that of a heading, everything else is removed
+    from the tree. Raises FetchError."""
     query = section.strip()
     if not query or len(query) > _MAX_NAME:
         raise FetchError("bad_argument", f"A section name must have 1 to {_MAX_NAME} characters")
@@ -69,7 +70,8 @@ def _select(root: HtmlElement, selector: str) -> list[HtmlElement]:
 
 
 def _find_anchor_elements(target: HtmlElement) -> list[HtmlElement]:
-    """Return the elements of an anchor: a heading's section, a term with its meaning, or the element itself."""
+    """Return the elements that belong to an anchor: a heading's section, a term with its description, or the element
+    itself."""
     heading = next((element for element in (target, *target.iterancestors()) if element.tag in HEADINGS), None)
     if heading is not None:
         return [_keep_section(heading)]
@@ -79,7 +81,7 @@ def _find_anchor_elements(target: HtmlElement) -> list[HtmlElement]:
         return [target, *takewhile(lambda after: after.tag == "dd", target.itersiblings())]
     first = next(target.iter(*HEADINGS), None)
     if first is not None and length(first) == length(target):
-        # Some generators wrap only the heading, and give the wrapper its name.
+        # Some generators wrap only the heading, and give the wrapper the id.
         return [_keep_section(first)]
     if length(target) and target.tag in BLOCKS:
         return [target]

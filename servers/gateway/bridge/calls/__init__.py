@@ -1,1 +1,1 @@
-"""Calls to the server behind a bridge: one module for each kind of session, and what several kinds use."""
+"""Calls to the server behind a bridge: a module for each `CallRoute`, and the parts that several routes share."""

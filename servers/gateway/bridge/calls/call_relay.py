@@ -25,7 +25,7 @@ _SESSION_NOTIFICATIONS = frozenset(
         *("notifications/resources/updated", "notifications/elicitation/complete"),
     }
 )
-"""Notifications that belong to no call, on any stream: servers of the handshake era use any."""
+"""Notifications that belong to no call: a server with sessions may send them on the stream of any call."""
 
 
 class CallRelay:
@@ -50,7 +50,8 @@ class CallRelay:
         raise RpcError("the call that this question belongs to has ended")
 
     async def on_became_task(self) -> None:
-        """Turn the client's call into a task too, if the client supports tasks."""
+        """Called when the server has turned the call into a task. Turns the client's call into a task of the bridge,
+        if the client supports tasks."""
         if self.context.call.task is not None:
             await self.context.call.task.detach()
 
@@ -103,13 +104,13 @@ class CallRelay:
 
 def newest_if_one_client(calls: Sequence[CallRelay]) -> CallRelay | None:
     """Return the most recent of `calls` if all came over one connection, so that any message of the server may be
-    sent there; else None."""
+    sent over it; else None."""
     return calls[-1] if len({relay.context.link for relay in calls}) == 1 else None
 
 
 async def ask_standalone(link: Connection, request: ServerRequest) -> dict[str, Any]:
-    """Return the answer of the client of `link` to a request from the server that belongs to none of that client's
-    calls. Raises RpcError like `CallRelay.answer`."""
+    """Send the client of `link` a request from the server that belongs to no call, and return the client's answer.
+    Raises RpcError like `CallRelay.answer`."""
 
     async def send(requests: dict[str, tuple[str, dict[str, Any]]]) -> dict[str, Any]:
         answers: dict[str, Any] = {}
@@ -133,4 +134,4 @@ async def _answer_with(
         raise MethodNotFound(f"the client did not declare support for this: {request.method}") from error
     except (AttributeError, KeyError, TypeError, ValueError):
         # A third-party server may send a request of any form; a malformed one must not end the session.
-        raise InvalidParams(f"{request.method} has a form that no client can show") from None
+        raise InvalidParams(f"the params of {request.method} are invalid") from None

@@ -60,9 +60,8 @@ class _ServerSession:
 
 
 class DedicatedSession:
-    """The session of one client at the bridge, and the session on the server that belongs to it, which is reopened
-    after it was lost. It receives the events of the client's connection, and is the relay of the server's
-    messages."""
+    """Connects the session of one client at the bridge with a session on the server, which is reopened after it was
+    lost. It receives the events of the client's connection, and is the relay of the server's messages."""
 
     def __init__(
         self,
@@ -88,7 +87,7 @@ class DedicatedSession:
         self._server_session: _ServerSession | None = None
         self._was_open = False
         self.client_has_left = False
-        """True if the client has disconnected; the session is not reopened then."""
+        """True if the client has disconnected, so that the session is no longer reopened."""
 
     @property
     def client(self) -> Client | None:
@@ -145,12 +144,12 @@ class DedicatedSession:
 
     @property
     def is_closable(self) -> bool:
-        """True if it is open and no work of its client is in progress, so that it can be closed: the next call
+        """True if the session is open and its client has no work in progress. It can then be closed: the next call
         reopens it."""
         return self.client is not None and not self._calls and not self.link.is_busy
 
     def close(self) -> None:
-        """Close the session on the server to make room for another client's."""
+        """Close the session on the server, which makes room for the session of another client."""
         if self._server_session is not None:
             self._server_session.closing.set()
 
@@ -176,13 +175,13 @@ class DedicatedSession:
             client.notify(event.method, event.params)
 
     def on_close(self) -> None:
-        """End the session, once no task of the client is left."""
+        """Close the session on the server, at once or when the client's last task has ended."""
         self.client_has_left = True
         self._close_if_unused()
 
     def _close_if_unused(self) -> None:
-        """Close the session if its client has disconnected and no task is left, since tasks outlive their client's
-        connection."""
+        """Close the session on the server if the client has disconnected and none of its calls is a task: tasks
+        outlive the connection of their client."""
         if (
             self.client_has_left
             and self._server_session is not None
@@ -263,7 +262,8 @@ class DedicatedSessions:
         self._by_link: dict[Connection, DedicatedSession] = {}
 
     def session_of(self, link: Connection) -> DedicatedSession:
-        """Return the session of the client of `link`, which has completed its handshake. A new one is not open."""
+        """Return the session of the client of `link`, which has completed its handshake. If there is none, create one
+        that is not open yet."""
         session = self._by_link.get(link)
         if session is None:
             identity = identity_of(link.session.peer)
@@ -289,7 +289,7 @@ class DedicatedSessions:
         try:
             return await self._exchange(session, client, context, params)
         except Unreached:
-            # Only such a call is repeated: after any other error the server may have executed it.
+            # The server has not received this call, so it is repeated. After any other error it may have executed it.
             if client.connected or (context.call.task is not None and context.call.task.is_detached):
                 raise
         return await self._exchange(session, await session.open(), context, params)

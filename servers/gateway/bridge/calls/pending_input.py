@@ -1,4 +1,5 @@
-"""Calls that go on at the server while their client, which has no session, collects the input that it requests.
+"""Calls that stay in progress at the server while their client, which has no session, collects the input that the
+server requests.
 
     first round ──▶ the call runs in its own task ──▶ the server requests input ──▶ the round ends with that
                         │ pending: the call goes on, and no request of the client waits for it
@@ -24,7 +25,7 @@ from .upstream_call import UpstreamCall
 PENDING_SECONDS = 300.0
 """Seconds that a call waits for the next round of its client."""
 AWAY_SECONDS = 20.0
-"""Seconds that a call waits for the next round of its client while other calls need the session that it uses."""
+"""The same if another call needs the session that the waiting call uses."""
 MAX_WAITING_CALLS = 1_000
 """Maximum number of calls that wait for their clients."""
 GATHER_SECONDS = 0.02
@@ -115,7 +116,7 @@ class PendingCalls:
         return None if id_ is None else self._expiry.elapsed(id_)
 
     def abandon(self, call: UpstreamCall | None) -> None:
-        """Stop `call` if it is pending. If its client sends the next round, that gets an error."""
+        """Stop `call` if it is pending. The next round of its client, if any, gets an error."""
         if (id_ := self._id_of(call)) is not None:
             self._expiry.stop(id_)
             self._expire(id_)

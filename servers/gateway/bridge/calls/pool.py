@@ -110,7 +110,7 @@ class SessionPool:
             has_ended = await call.run(exchange)
         finally:
             session.assign(None)
-            # After a stopped call its messages may still arrive, and must not reach the next call.
+            # Messages of a stopped call may still arrive, and must not reach the next call: close the session.
             if has_ended:
                 self._release(session)
             else:
@@ -152,7 +152,7 @@ class SessionPool:
         return session
 
     def _find_candidates(self, owner: str) -> list[PooledSession]:
-        """Return the sessions of which one must be closed before `owner` may open another; empty if there is room."""
+        """Return the sessions one of which must be closed before `owner` may open another; empty if there is room."""
         sessions_of_owner = [session for session in self._sessions if session.owner == owner]
         # No single client may use more than three quarters of the sessions.
         if len(sessions_of_owner) >= self._max_of_one_client:
@@ -175,7 +175,7 @@ class SessionPool:
             self._changed.wake()
 
     def _release(self, session: PooledSession) -> None:
-        """Make the session available for the next call of the same client, for a while."""
+        """Make the session available for the next call of the same client, until it has been idle too long."""
         if session in self._sessions and session.is_usable:
             self._idle.start(session)
             self._changed.wake()

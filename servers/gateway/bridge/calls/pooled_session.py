@@ -33,18 +33,18 @@ class PooledSession:
         """`session_messages` is called with messages from the server that belong to no call."""
         self.owner = owner
         self.key = key
-        """Identifies the clients that may use it: those with the same owner, name and capabilities."""
+        """Identifies the clients that may use the session: those with the same owner, name and capabilities."""
         self.client: Client | None = None
         """The client of the session while it is open."""
         self.error: Exception | None = None
-        """The error with which it ended, or could not be opened."""
+        """The error with which the session ended, or could not be opened."""
         self.settled = anyio.Event()
-        """Set when it is open, or when opening it has failed."""
+        """Set when the session is open, or when opening it has failed."""
         self.closing = anyio.Event()
-        """Set when it is no longer needed."""
+        """Set when the session is no longer needed."""
         self.was_abandoned = False
-        """True if the call for which it is being opened no longer waits for it."""
-        # The next call restarts a server that has ended.
+        """True if the call for which the session is being opened no longer waits for it."""
+        # With `restart`, the next call restarts a server that has ended.
         self.options = ClientOptions(
             mode="handshake",
             info=identity.info,
@@ -60,16 +60,16 @@ class PooledSession:
 
     @property
     def is_usable(self) -> bool:
-        """True if calls can be made in it."""
+        """True if calls can be made in the session."""
         return self.client is not None and self.client.connected
 
     @property
     def call(self) -> UpstreamCall | None:
-        """The call that uses it; None if it is idle."""
+        """The call that uses the session; None if the session is idle."""
         return self._call
 
     def assign(self, call: UpstreamCall | None) -> None:
-        """Assign it to `call`; None makes it idle."""
+        """Assign the session to `call`; None makes it idle."""
         self._call = call
         self._changed.wake()
 

@@ -43,7 +43,8 @@ _LOGGED, _VISITED = "notifications/message", "notifications/elicitation/complete
 
 
 class _AttributedCall:
-    """The relay of one call, `inner`, with the connection of the client that made the call."""
+    """The relay of one call. It wraps `inner`, another relay, and adds the connection of the client that made the
+    call."""
 
     def __init__(self, inner: CallRelay | UpstreamCall, link: Connection, visits: dict[str, Connection]) -> None:
         self.inner = inner
@@ -86,7 +87,7 @@ class SharedSession:
 
     def __init__(self, tasks: TaskSet) -> None:
         self.options = ClientOptions(capabilities=SHARED_CAPABILITIES, relay=self)
-        """The options with which the bridge opens that session."""
+        """The options with which the bridge opens its own connection."""
         self.pending_calls = PendingCalls()
         """The calls that wait for the next round of their client."""
         self._tasks = tasks
@@ -143,7 +144,7 @@ class SharedSession:
         finally:
             self._calls_in_progress.remove(relay)
 
-    # The relay of messages that belong to no call: they are attributed to a client as far as possible
+    # The relay of messages that belong to no call; each is attributed to a client if possible
 
     async def answer(self, request: ServerRequest) -> dict[str, Any]:
         """Return the answer of the client that the request belongs to: the one whose task it names, or else the only

@@ -1,4 +1,4 @@
-"""Calls to a server with sessions for a client without one, which can be asked for input only between two rounds."""
+"""Calls at a server with sessions, for clients without sessions, which can be asked for input only between rounds."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -38,8 +38,8 @@ class _PendingRequest:
 
 
 class UpstreamCall:
-    """One call to the server, over all rounds of its client. It is the relay of the server's messages during the
-    call. `run` makes the call, in a task of its own."""
+    """One call at the server, which may take several rounds of its client. It is the relay of the server's messages
+    during the call. `run` makes the call, in a task of its own."""
 
     def __init__(self, context: Context[Any], session_messages: OnServerMessage) -> None:
         """`session_messages` is called with messages that arrive on the stream of the call, but belong to no call."""
@@ -111,7 +111,8 @@ class UpstreamCall:
         return pending.answer
 
     def on_server_message(self, message: Notified | Gap) -> None:
-        """Forward a message to the client if a round is in progress; otherwise only those that belong to no call."""
+        """Forward a message to the client if a round is in progress. Between rounds, drop the notifications of the
+        call, and pass all others to `session_messages`."""
         if isinstance(message, Gap):
             return
         if self._relay is not None:
@@ -119,7 +120,7 @@ class UpstreamCall:
         elif message.method not in CALL_NOTIFICATIONS:
             self._session_messages(message)
 
-    # Rounds of its client
+    # Rounds of the client
 
     def store_answers(self, answers: Mapping[str, Any]) -> None:
         """Store the answers of a round. Raises InvalidParams for an answer that does not match its request."""
@@ -135,7 +136,7 @@ class UpstreamCall:
         self, context: Context[Any], gather_seconds: float
     ) -> dict[str, tuple[str, dict[str, Any]]]:
         """Wait until the server requests input, and return its requests, by key; empty if the call has ended instead.
-        Meanwhile, the client of `context` gets the server's notifications. After the first request, wait
+        During the wait, the client of `context` gets the server's notifications. After the first request, wait
         `gather_seconds` for further ones."""
         self._relay = CallRelay(context, self._session_messages)
         try:
@@ -148,7 +149,7 @@ class UpstreamCall:
                     await self._changed.wait()
                     continue
                 await self._wait_for_more(gather_seconds)
-                if self._pending:  # not cancelled in the meantime
+                if self._pending:  # the server has not cancelled them during the wait
                     break
         finally:
             self._relay = None
@@ -169,4 +170,4 @@ class UpstreamCall:
 
 
 Exchange = Callable[[UpstreamCall], Awaitable[dict[str, Any]]]
-"""Sends the request of a call, whose messages go to that call, and returns the result."""
+"""Sends the request of a call and returns the result. The call receives the server's messages."""

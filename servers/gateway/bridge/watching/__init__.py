@@ -1,1 +1,1 @@
-"""Subscriptions of clients at a bridge, and the bridge's own subscriptions at the server that they need."""
+"""Subscriptions of clients at a bridge, and the subscriptions that the bridge makes at the server for them."""

@@ -1,6 +1,6 @@
-"""The listen streams for resources at a stateless server: few of them, even for many resources.
+"""The listen streams for resources at a stateless server: few streams, even for many resources.
 
-    add ──▶ wait a moment for further resources ──▶ open one stream for these, and for those of smaller streams
+    add ──▶ wait a moment for further resources ──▶ open one stream for them and for the resources of smaller streams
                                                 ──▶ end the smaller streams
 
 A stream reports changes of the resources for which it was opened; none can be added later. With one stream for each
@@ -30,7 +30,7 @@ PAUSE_SECONDS = 30.0
 
 
 class _Batch:
-    """Resources for which one stream is opened, and the outcome. `error` is None if the stream could be opened."""
+    """Resources that are added together, and the outcome. `error` is None if all streams for them were opened."""
 
     def __init__(self) -> None:
         self.uris: dict[str, None] = {}
@@ -48,10 +48,10 @@ class _Stream:
     def __init__(self, uris: Iterable[str], report: Callable[[Change], None]) -> None:
         self.uris = dict.fromkeys(uris)
         self.opened = anyio.Event()
-        """Set when it was opened the first time, or that has failed."""
+        """Set when the first attempt to open the stream has succeeded or failed."""
         self.refused: frozenset[str] = frozenset()
         self.error: Exception | None = ConnectionError("the bridge is closed")
-        """Why it could not be opened; None if it was."""
+        """Why the first attempt to open the stream failed; None if it succeeded."""
         self._report = report
         self._scope = anyio.CancelScope()
 
@@ -151,7 +151,7 @@ class ListenStreams:
         return dict.fromkeys(self._streams.values())
 
     async def _open_batch(self, batch: _Batch) -> None:
-        # Streams are opened one at a time: resources that are added meanwhile share the next one.
+        # Streams are opened one at a time, so that resources added while one is being opened share the next.
         try:
             async with self._opening:
                 await anyio.sleep(GATHER_SECONDS)

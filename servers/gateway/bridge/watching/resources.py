@@ -1,4 +1,4 @@
-"""Resources to which the bridge itself subscribes at the server: each only once, for any number of clients.
+"""Subscriptions of the bridge itself at the server: one for each resource, for any number of clients.
 
 the first client subscribes ──▶ subscribe at the server ──▶ watched ──▶ the last client leaves ──▶ unsubscribe
                                                               └──▶ subscribe again on each new connection
@@ -28,9 +28,9 @@ MAX_CONCURRENT_REQUESTS = 32
 MAX_LEVELS = 256
 """Maximum number of slashes that are considered in a URI, since a malicious URI may have thousands."""
 LISTS_SECONDS = 2.0
-"""Seconds that clients wait at the start until the bridge is notified of changed lists."""
+"""Seconds that clients wait at the start until the server reports changed lists to the bridge."""
 UNSUBSCRIBE_SECONDS = 5.0
-"""The time limit for ending a subscription at the server; the caller waits for it."""
+"""The time limit, in seconds, of a request to end a subscription at the server."""
 
 
 class Subscriber(Protocol):
@@ -75,9 +75,9 @@ class ResourceWatcher:
         self._tasks = tasks
         self._timeout = timeout
         self.subscriber: Subscriber | None = None
-        """Makes the subscriptions on the newest connection; None before the first one."""
+        """Makes the subscriptions over the newest connection; None before the first subscription."""
         self.lists_watched = anyio.Event()
-        """Set when the server reports changes of its lists, or is known not to."""
+        """Set when the server reports changes of its lists, or when it is known that it will not."""
         self._has_begun = False
         self._watched: set[str] = set()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -85,7 +85,7 @@ class ResourceWatcher:
 
     async def begin(self) -> None:
         """Called before clients are served: wait until changes of the lists are reported."""
-        # A change before the list is watched would be lost.
+        # A change that came before the lists are watched would be lost.
         with anyio.move_on_after(LISTS_SECONDS):
             await self.lists_watched.wait()
         self._has_begun = True
@@ -150,8 +150,8 @@ class ResourceWatcher:
         async def subscribe(uri: str) -> None:
             async with self._lock_of(uri):
                 if uri in self._watched:
-                    # If this fails, it is tried again on the next connection; a client that reads the resource gets
-                    # the error.
+                    # An error is ignored: the next connection subscribes again, and a client that reads the resource
+                    # gets the error.
                     with suppress(McpError, OSError):
                         await self._current_subscriber().add(uri)
             self._changes.resource(key_of(uri))
@@ -164,7 +164,7 @@ class ResourceWatcher:
         # A server that refuses the stream does not report changes.
         with suppress(PeerError, OSError):
             async with client.changes() as changes:
-                # Earlier changes were not reported to the bridge.
+                # The server did not report changes before this, so this call reports all lists as changed.
                 self._on_lists_watched()
                 async for change in changes:
                     self._report(change)
@@ -198,7 +198,8 @@ class ResourceWatcher:
 
 
 def key_of(uri: str) -> str:
-    """Return the key under which changes of a resource are reported to all clients that share the subscription."""
+    """Return the key under which changes of the resource at `uri` are reported to the clients that share the bridge's
+    subscription."""
     return f"all {uri}"
 
 

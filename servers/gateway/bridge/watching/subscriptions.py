@@ -1,5 +1,5 @@
-"""Subscriptions of clients to resources. For a client with a dedicated session, the subscription is made in that
-session; for all other clients, the bridge itself subscribes, once for each resource.
+"""Subscriptions of clients to resources. The subscription of a client with a dedicated session is made in that
+session. For all other clients, the bridge itself subscribes, once for each resource.
 
 `shared.server` handles `resources/subscribe` and `subscriptions/listen`, and calls the hooks here. They return a key
 for each subscription, under which changes are reported: one for each resource of a dedicated session, and one for
@@ -57,9 +57,9 @@ class Subscriptions:
         """Subscribe to `uri` in the dedicated `session`, or, if that is None, in the bridge's own; return the key
         under which changes are reported.
 
-        Raises ResourceNotFound if a stateless server refuses the resource, or for a server's error if the client is
-        stateless; PeerError for a server's error otherwise, or one with an HTTP status; ConnectionError and
-        TimeoutError; and RpcError while the server is down.
+        Raises ResourceNotFound if a stateless server refuses the resource. If the server sends an error, raises
+        ResourceNotFound for a stateless client, and PeerError for other clients or an error with an HTTP status. Also
+        raises ConnectionError, TimeoutError, and RpcError while the server is down.
         """
         if session is not None:
             client = await session.open()
@@ -82,7 +82,7 @@ class Subscriptions:
         return key_of(uri)
 
     async def end(self, key: str) -> None:
-        """End the subscription with this key, which no client uses any more. Never raises."""
+        """End the subscription with this key, which no client uses anymore. Never raises."""
         if key not in self._by_key:
             await self._watching.unsubscribe_if_unused(key.removeprefix(key_of("")))
             return
@@ -126,8 +126,8 @@ class Subscriptions:
     # Events of clients' sessions
 
     def on_update(self, session: DedicatedSession, message: Notified | Gap) -> None:
-        """Report that a resource to which `session` has subscribed has changed; after a `Gap`, in which messages were
-        lost, report all of them."""
+        """Report that a resource to which `session` has subscribed has changed. After a `Gap`, in which messages were
+        lost, report all these resources."""
         subscriptions = self._by_session.get(session)
         if subscriptions is None:
             return
@@ -138,7 +138,7 @@ class Subscriptions:
         if uri is None:
             self._report_all(subscriptions)
             return
-        # If the server spells the URI differently, it is unknown which resource it is: report any one of them.
+        # If the server spells the URI differently, it is unknown which resource has changed: report any of them.
         for watched_uri in [*find_covering(uri, subscriptions.keys.__contains__)] or [*subscriptions.keys][:1]:
             self._changes.resource(subscriptions.keys[watched_uri], None if watched_uri == uri else uri)
 

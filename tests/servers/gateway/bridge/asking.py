@@ -7,7 +7,7 @@ from typing import Any
 
 import anyio
 
-from servers.gateway.bridge.bridge import SessionKind
+from servers.gateway.bridge.bridge import CallRoute
 from servers.gateway.bridge.upstream import Upstream
 from shared import Implementation, Run, Server, elicit_form, list_roots
 from shared import sample as completion
@@ -61,7 +61,7 @@ class Asking(Small):
 
     async def _greeting(self, opening: Opening) -> AsyncIterator[None]:
         async with background() as tasks:
-            opening.greet(lambda link: tasks.start_soon(self._greet, link))
+            opening.on_handshake(lambda link: tasks.start_soon(self._greet, link))
             yield
 
     async def _greet(self, link: Connection) -> None:
@@ -190,7 +190,7 @@ class Asking(Small):
 
 
 @asynccontextmanager
-async def placed(make: Callable[[TaskSet], SessionKind]) -> AsyncIterator[Run[Any]]:
+async def placed(make: Callable[[TaskSet], CallRoute]) -> AsyncIterator[Run[Any]]:
     """A server that forwards to the place that `make` gives; its calls end before the place does."""
     failed: list[BaseException] = []
     crew = TaskSet(failed.append)

@@ -100,7 +100,7 @@ async def test_members_hear_of_each_client_after_its_handshake() -> None:
 
     @server.lifespan
     async def open_state(opening: Opening) -> AsyncIterator[None]:
-        opening.greet(met.append)
+        opening.on_handshake(met.append)
         yield
 
     async with joined(Door("a", server)) as running, talking(running) as peer:

@@ -150,7 +150,7 @@ async def test_a_list_that_changes_during_the_listing_is_fetched_again() -> None
 
 
 async def test_an_older_list_that_arrives_late_does_not_replace_a_newer_one() -> None:
-    door = member("a", "read", SimpleNamespace(differs_by_client=True))
+    door = member("a", "read", SimpleNamespace(needs_fresh_lists=True))
     async with joined(door) as running, talking(running, STATELESS) as peer:
         asked, may = list[str](), anyio.Event()
 
@@ -175,7 +175,7 @@ async def test_an_older_list_that_arrives_late_does_not_replace_a_newer_one() ->
 
 
 async def test_lists_that_differ_by_client_are_not_shared() -> None:
-    door = member("a", "read", SimpleNamespace(differs_by_client=True))
+    door = member("a", "read", SimpleNamespace(needs_fresh_lists=True))
     async with (
         joined(door) as running,
         talking(running, NEWEST_HANDSHAKE, {"roots": {}}) as first,
@@ -226,7 +226,7 @@ async def test_a_failed_list_disappears_and_returns_with_a_notification_and_one_
 
 
 async def test_a_list_that_differs_by_client_is_fetched_once_for_all_its_pages() -> None:
-    door, asked = member("a", "read", SimpleNamespace(differs_by_client=True)), []
+    door, asked = member("a", "read", SimpleNamespace(needs_fresh_lists=True)), []
     shown = [{"name": f"tool_{number:03}", "inputSchema": {"type": "object"}} for number in range(250)]
 
     async def listed(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
@@ -250,7 +250,7 @@ async def test_a_list_that_differs_by_client_is_fetched_once_for_all_its_pages()
 
 
 async def test_a_client_of_a_slow_member_never_sees_the_list_of_another_client() -> None:
-    door = member("a", "read", SimpleNamespace(differs_by_client=True))
+    door = member("a", "read", SimpleNamespace(needs_fresh_lists=True))
     async with joined(door) as running, talking(running) as first, talking(running) as second:
         assert await names(first) == ["read"]
         slow = Lists(door)

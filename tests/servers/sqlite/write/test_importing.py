@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from servers.common.sql.errors import SqlError
-from servers.common.sql.importing.files import open_text
+from servers.common.sql.importing.files import text_opener
 from servers.common.sql.importing.imports import Import, ImportResult
 from servers.common.sql.importing.tables import FormatRequest
 from servers.common.sql.write.consent import Consent, Figures
@@ -44,7 +44,7 @@ async def run_import(
     limits: Limits = Limits(),  # noqa: B008
 ) -> ImportResult:
     async with opened(path, limits) as database:
-        work = partial(importing.import_csv, Import(table, open_text(csv), form), Consent())
+        work = partial(importing.import_csv, Import(table, text_opener(csv), form), Consent())
         done = await write(database, work)
     assert not isinstance(done, Figures)
     return done
@@ -227,8 +227,8 @@ async def test_an_import_times_out(path: Path, db: sqlite3.Connection) -> None:
 
 @pytest.mark.parametrize("second", ["a\nx\n", "a,b\n1,2\n"])
 async def test_a_file_changed_during_the_import_is_refused(path: Path, second: str) -> None:
-    first = open_text("a\n1\n")
-    texts = iter([first, first, open_text(second)])
+    first = text_opener("a\n1\n")
+    texts = iter([first, first, text_opener(second)])
     async with opened(path) as database:
         work = partial(importing.import_csv, Import("new", lambda: next(texts)(), FormatRequest()), Consent())
         with pytest.raises(SqlError, match="the file was changed while it was being imported"):
@@ -242,7 +242,7 @@ from pathlib import Path
 from servers.sqlite.engine.deadline import Limits
 from servers.sqlite.write import importing
 from servers.common.sql.write.consent import Consent
-from servers.common.sql.importing.files import find_version, open_file
+from servers.common.sql.importing.files import find_version, file_opener
 from servers.common.sql.importing.imports import Import
 from servers.common.sql.importing.tables import FormatRequest
 from servers.sqlite.write.session import write
@@ -250,7 +250,7 @@ from tests.servers.sqlite.writing import opened
 
 async def main(path):
     async with opened(path, Limits(timeout=100)) as database:
-        opener = open_file(path.parent, "large.csv", find_version(path.parent, "large.csv"))
+        opener = file_opener(path.parent, "large.csv", find_version(path.parent, "large.csv"))
         request = Import("new", opener, FormatRequest())
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         done = await write(database, partial(importing.import_csv, request, Consent()))

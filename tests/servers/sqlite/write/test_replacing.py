@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from servers.common.sql.importing.files import open_text
+from servers.common.sql.importing.files import text_opener
 from servers.common.sql.importing.imports import Import
 from servers.common.sql.importing.tables import FormatRequest
 from servers.common.sql.write.consent import Consent, Figures
@@ -100,7 +100,7 @@ async def test_consent_covers_replaced_rows(path: Path) -> None:
 
 
 async def test_an_import_counts_the_rows_it_replaces(path: Path) -> None:
-    request = Import("silent", open_text("a,b\n1,two\n"), FormatRequest())
+    request = Import("silent", text_opener("a,b\n1,two\n"), FormatRequest())
     async with opened(path) as database:
         figures = await write(database, partial(importing.import_csv, request, Consent(0)))
     assert isinstance(figures, Figures)

@@ -1,4 +1,4 @@
-"""Removal of calls to action between parts of the content, such as links to edit a section and subscription forms."""
+"""Omits calls to action between parts of the content, such as links to edit a section, and subscription forms."""
 
 from itertools import pairwise
 

@@ -1,8 +1,8 @@
 """Finds the authors of a thread's posts.
 
-Posts are similar adjacent blocks, each with a text. The author of a post is a short link in it. The posts of a thread
-have this link in similar elements, and it leads to the same directory of the site, but with different words: links
-with the same words in each post are actions, such as "Reply".
+Posts are similar blocks next to each other, each with a text. The author of a post is a short link in it. In all
+posts of a thread, this link is in similar elements and leads to the same directory of the site, but its words differ:
+links with the same words in each post are actions, such as "Reply".
 """
 
 import re
@@ -13,7 +13,8 @@ from itertools import accumulate, chain
 from servers.fetch.read.html.content.lines import Block, Line, Lines, kind_of, similar_blocks
 
 _MIN_POSTS, _MIN_SHARE = 2, 0.8
-"""Minimum number of posts, and the minimum share of them that have a text, and of these that have an author."""
+"""Minimum number of posts with a text, their minimum share among similar blocks, and the minimum share of them with
+an author."""
 _MIN_TEXT, _MAX_LINKS = 40, 0.2
 """Minimum length of a line of a post's text in characters, and the maximum share of links in it."""
 _MAX_NAME = 25

@@ -1,11 +1,11 @@
 """Finds blocks that a page contains twice, such as for wide and for narrow screens, or repeated slides of a carousel.
 
-A copy is a block with the same lines and links as an earlier block below the same headings; it has at least two
-lines. Text that may repeat for a reason is kept: table rows, terms, code, steps in panels for different systems, text
-under another heading, and everything in a manual, whose functions share parameters.
+A copy is a block of at least two lines with the same lines and links as an earlier block below the same headings.
+Text that may repeat for a reason is kept: table rows, terms, code, steps in panels for different systems, text under
+another heading, and everything in a manual, whose functions share parameters.
 
 Links that a page has both before and after its text, such as those to the previous and the next message, are
-navigation. Neither copy of them is kept, and no other link in their list.
+navigation. Both copies are omitted, and so are all other links in their list.
 """
 
 from collections.abc import Hashable
@@ -20,7 +20,7 @@ _OUTLINE_TAGS = ("dt", "pre")
 _MIN_TERMS = 8
 """Minimum number of terms and examples in a manual."""
 _REPEATABLE = tuple(map(KINDS.index, ("table", "dl", "pre", "details")))
-"""Elements whose parts may repeat for a reason."""
+"""The numbers of landmarks whose parts may repeat for a reason."""
 _MIN_LINKS, _MAX_PROSE_LINKS = 0.4, 0.2
 """Minimum share of links in a line that is navigation, and the maximum in a line of a text."""
 _LIST_TAGS, _MIN_LISTED = ("ul", "ol"), 0.5

@@ -1,4 +1,4 @@
-"""What a page declares about its content for programs: its title, its subject, and descriptions of the subject.
+"""The declarations of a page for programs: its title, the kind of its subject, and descriptions of the subject.
 
 The kinds of subjects are schema.org types, in JSON-LD (https://schema.org/docs/full.html) or in microdata, and Open
 Graph types (https://ogp.me/#types).

@@ -8,9 +8,10 @@ edges of the page, or repeats. Content looks different on each kind of page:
 * a forum repeats one shape of block, which contains sentences;
 * a listing or a collection repeats one shape of block as well, with a picture, a short text, a price or a date in
   each block; these blocks are the largest group of similar ones, near the headline;
-* a product has its headline, fields to buy with, lists and tables of facts in one block, and JSON-LD that describes
-  it: smaller groups after these are other products;
-* a service has many sections, each a heading with short lines that are not links.
+* a product page has a headline, fields to buy with, lists and tables of facts in one block, and JSON-LD that
+describes
+  the product: smaller groups of blocks after these are other products;
+* the page of a service has many sections, each a heading with short lines that are not links.
 
 So each line has numbers for its own words, for its place on the page and in the outline, for the blocks around it,
 for the largest group of similar blocks that it is in, for all lines of its shape, for the adjacent lines, for the
@@ -39,7 +40,7 @@ _NAME_AND_VALUE = re.compile(r"[^:\uff1a.!?]{2,40}[:\uff1a]\s?\S")
 """The beginning of a line with a name, a colon and a value."""
 _WORD = re.compile(r"\w+")
 _MIN_PARAGRAPH_LENGTH = 80
-"""Minimum number of characters in a line that is a paragraph rather than a label."""
+"""Minimum number of characters of a line that counts as a paragraph rather than a label."""
 _MAX_LINK_SHARE = 0.3
 """Maximum share of links in a paragraph."""
 _SIMILAR_TAGS = (
@@ -376,7 +377,7 @@ def _measure_neighbors(words: Columns) -> Columns:
 
 
 def _average_nearby(column: list[float], width: int) -> list[float]:
-    """Return the mean over each line and a given number of lines before and after it."""
+    """Return, for each line, the mean over the line and `width` lines before and after it."""
     last, values = len(column), _accumulate(column)
     edges = [(max(0, number - width), min(last, number + width + 1)) for number in range(last)]
     return [(values[end] - values[first]) / (end - first) for first, end in edges]

@@ -1,10 +1,10 @@
-"""A forest of gradient-boosted decision trees, for columns of numbers.
+"""Evaluates a forest of gradient-boosted decision trees on columns of numbers.
 
 A tree is either a number, or a list of four items: a column, a threshold, and two trees. The first of these trees
 applies to rows whose value in the column is at most the threshold, the second to other rows. All rows of a page are
 passed down each tree together.
 
-The forest for lines of pages was trained on seven kinds of pages. Other approaches were no better on pages outside
+The forest for lines of pages was trained on seven kinds of pages. These additions were no better on pages outside
 their training set: a second forest with the results of the first for adjacent lines, even if these were
 cross-validated; the kind of the page, judged by a separate model; more weight for rare kinds; smaller trees; the
 numbers of questions and ratings; the decisions of two other extractors; the position in the tree relative to the

@@ -1,4 +1,4 @@
-"""The text of a page in lines as a reader sees them, each a paragraph, heading, list item, or cell.
+"""Divides the text of a page into lines: paragraphs, headings, list items and cells.
 
 A line is all text between two block edges of any kind, so that no sentence is split. Lines are numbered in page
 order, and all lines within a block have consecutive numbers. `evidence` examines lines and the blocks around them;
@@ -19,7 +19,7 @@ _UNWRITTEN_TAGS = names_in("select datalist optgroup option video audio textarea
 """Elements whose text the writer omits."""
 _FIELD_TAGS = names_in("input button select textarea")
 _ANCHOR = frozenset(("name", "id"))
-"""The only attributes of an `a` that is an anchor. A link has other attributes, for its address or for clicks."""
+"""An `a` with only these attributes is an anchor. A link has other attributes, for its address or for clicks."""
 _LANDMARKS = {
     "nav": "navigation directory",
     "header": "banner",
@@ -48,7 +48,7 @@ _KIND_NUMBERS = {
     name: number for number, (kind, others) in enumerate(_LANDMARKS.items()) for name in (kind, *others.split())
 }
 
-# The part before the first letter contains no letters, so the time is linear.
+# The part before the first letter matches no letters, so a search takes linear time.
 IN_BRACKETS = re.compile(r"\[[\W\d]*[^\W\d].*\]")
 """The text of a section's actions, such as `[edit]`. A number in brackets is a reference instead."""
 _MAX_ACTION_CHILDREN = 6
@@ -81,13 +81,14 @@ class Line(NamedTuple):
     links: tuple[HtmlElement, ...]
     enclosing: EnclosingCounts
     pictures: int
-    """Number of pictures before it on the page."""
+    """Number of pictures before the line on the page."""
     fields: int
-    """Number of fields and buttons before it on the page."""
+    """Number of fields and buttons before the line on the page."""
 
 
 class Place(NamedTuple):
-    """A text in the tree: inside an element or, if it `follows`, after it. A negative line number means no line."""
+    """A text in the tree: the text of an element or, if it `follows`, its tail. A negative line number means no
+    line."""
 
     element: HtmlElement
     follows: bool
@@ -96,8 +97,8 @@ class Place(NamedTuple):
 
 
 def kind_of(element: HtmlElement) -> Hashable:
-    """Return a key that is the same for similar elements: the tag and the first class. Further classes often mark a
-    single one of several elements, such as the accepted answer."""
+    """Return a key that is the same for similar elements: the tag and the first class. Further classes often mark one
+    of several similar elements, such as the accepted answer."""
     return element.tag, (element.get("class") or "").partition(" ")[0]
 
 
@@ -132,7 +133,7 @@ class Lines:
     ) -> None:
         tag = element.tag
         kind = _KIND_NUMBERS.get(element.get("role") or tag, _KIND_NUMBERS.get(tag))
-        # An anchor is the target of links. One that is not ended contains the text after it.
+        # An anchor is the target of links. If it has no end tag, it contains the text after it.
         is_link = tag == "a" and not _ANCHOR.issuperset(element.keys())
         if tag == "a" and not is_link:
             kind = None
@@ -191,8 +192,8 @@ class Lines:
 
 
 def similar_blocks(page: Lines) -> Iterable[list[Block]]:
-    """Return the groups of blocks that are in the same block and have similar elements. Blocks with a single line are
-    left out."""
+    """Return the groups of similar blocks: those with the same parent and similar elements. Blocks with a single line
+    are left out."""
     groups: dict[Hashable, list[Block]] = {}
     for block in page.blocks:
         if block.parent is not None and block.end - block.first > 1:
@@ -201,7 +202,7 @@ def similar_blocks(page: Lines) -> Iterable[list[Block]]:
 
 
 def sizes_of(lines: list[Line], keep: list[bool], block: Block) -> tuple[int, int]:
-    """Return the number of kept characters in a block, and of all."""
+    """Return the number of kept characters in a block, and the number of all its characters."""
     sizes = [len(line.text) for line in lines[block.first : block.end]]
     return sum(compress(sizes, keep[block.first : block.end])), sum(sizes)
 

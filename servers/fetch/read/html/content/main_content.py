@@ -1,8 +1,8 @@
 """Reduces a page to its main content, and counts the omitted text.
 
-Each line has a probability of being content (`forest`). Those lines are kept with which the expected F1 of the
-characters is highest, so if there is little evidence, more of a page is kept, not less. Then structures are
-completed: a term and its meaning, a table, a list, or a heading and its section is kept as a whole, and so are lines
+Each line has a probability of being content (`forest`). The lines are chosen that give the characters the
+highest expected F1; so if there is little evidence, more of a page is kept, not less. Then structures are completed:
+a term and its description, a table, a list, or a heading and its section is kept as a whole, and so are lines
 surrounded by content, unless they are links to something else. Of several copies of a block, one is kept (`copies`).
 Omitted text is counted by the landmark that it is in, such as `nav`.
 """
@@ -42,11 +42,12 @@ from servers.fetch.read.html.content.structures import (
 _MAX_ELEMENTS = 40_000
 """Maximum number of elements of a page to judge. A line takes about 150 microseconds."""
 _INDIVISIBLE = ("pre", "math")
+"""Elements that are kept with all that they contain, if they contain content."""
 _MEANINGFUL_EMPTY = frozenset(("br", "hr", "td", "th", "wbr", "input"))
 _MIN_NAVIGATION = 20
-"""Minimum number of links before the headline for them to count as navigation."""
+"""Minimum number of links before the headline that count as navigation."""
 _LINKED_SHARE = 0.8
-"""Minimum share of links in a heading that is not the headline."""
+"""An `h1` with at least this share of links is not the headline."""
 _SMALL_SHARE = 0.25
 """If less than this share of a page's text is kept, the outline of the rest is listed."""
 _MIN_PAGE_LENGTH = 200
@@ -73,7 +74,8 @@ class Content(NamedTuple):
 
 
 def main_content(root: HtmlElement, declared: Declarations, *, pictures: bool) -> Content | None:
-    """Return the main content of a page, using its own declarations; None if there is no text, or too much to judge.
+    """Return the main content of a page, judged also by the page's declarations; None if there is no text, or too
+    much.
 
     With `pictures`, pictures next to the content are kept. The tree is changed unless None is returned.
     """
@@ -85,7 +87,7 @@ def main_content(root: HtmlElement, declared: Declarations, *, pictures: bool) -
     if not page.places:
         return None
     if not page.lines:
-        # All text is in fields.
+        # All text is in form fields, which have no lines.
         return _count(body, page, [], set())
     keep = choose(page, load_forest().judge(measure_lines(page, declared)))
     copies = find_copies(page, keep) | find_surrounding_links(page, keep)
@@ -112,7 +114,8 @@ def choose(page: Lines, probabilities_by_line: list[float]) -> list[bool]:
 
 
 def _choose_content(lines: list[Line], probabilities_by_line: list[float]) -> list[bool]:
-    """Choose the likely lines. If most of their text is navigation before the headline, choose again without it."""
+    """Choose the likely lines. If most of their text is a long navigation before the headline, choose again without
+    those links."""
     keep = _choose_likely(lines, probabilities_by_line)
     headline = next((number for number, line in enumerate(lines) if _may_be_headline(line)), 0)
     links = {number for number, line in enumerate(lines[:headline]) if line.linked >= LINK_SHARE * len(line.text)}
@@ -131,7 +134,8 @@ def _may_be_headline(line: Line) -> bool:
 
 
 def _choose_likely(lines: list[Line], probabilities_by_line: list[float]) -> list[bool]:
-    """Choose the lines with the highest expected F1: twice the correct characters, divided by both totals."""
+    """Choose the lines with the highest expected F1: twice the number of correct characters, divided by the sum of
+    the numbers of chosen characters and of content characters."""
     order = sorted(range(len(lines)), key=probabilities_by_line.__getitem__, reverse=True)
     sizes = [len(lines[number].text) for number in order]
     right = list(accumulate(probabilities_by_line[number] * size for number, size in zip(order, sizes, strict=True)))
@@ -202,7 +206,7 @@ def _count(body: HtmlElement, page: Lines, keep: list[bool], copies: set[int]) -
 
 
 def _remove_omitted(page: Lines, keep: list[bool], *, captions: bool) -> set[HtmlElement]:
-    """Remove the omitted texts from the tree, but with `captions` not those in captions. Return the elements that
+    """Remove the omitted texts from the tree, except, with `captions`, those in captions. Return the elements that
     contain content."""
     with_content: set[HtmlElement] = set()
     for element, follows, _, number in page.places:

@@ -1,7 +1,7 @@
 """Keeps the parts of a manual that look like boilerplate: signatures, sections of links, and introductions.
 
-A manual is a page with code, with terms, or with signatures to which the page itself links. If most of a manual is
-content, so is the rest.
+A manual is a page with code, with terms, or with signatures to which the page itself links. If enough of a manual is
+content, the rest is kept too.
 """
 
 import re
@@ -20,7 +20,7 @@ _MANUAL_SHARE, _OUTLINED_SHARE = 0.75, 0.45
 _MIN_TERMS = 8
 """Minimum number of terms and examples in a manual."""
 _MIN_DEFINITIONS = 2
-"""Minimum number of signatures in a manual."""
+"""Minimum number of signatures to which a manual links."""
 _SIGNATURE = re.compile(r"^\([^\W\d]|[^\W\d]\(|::|[-=]>|[\u2192\u21d2]")
 """Part of a signature: a call, or the characters between a name and its type."""
 _CODE_SHARE = 0.5
@@ -32,8 +32,8 @@ _SECTION, _PRE, _DL, _ASIDE = map(KINDS.index, ("section", "pre", "dl", "aside")
 
 
 def complete_sections(page: Lines, keep: list[bool]) -> None:
-    """Keep the section of a manual without kept text, such as a list of links to related pages, if it is the only
-    such section."""
+    """If all but one of the sections of a manual have kept text, keep the last one too, such as a list of links to
+    related pages."""
     if not any(line.enclosing[_PRE] or line.enclosing[_DL] for line in compress(page.lines, keep)):
         return
     groups: dict[Hashable, list[Block]] = {}
@@ -70,9 +70,9 @@ def complete_sections_of_code(page: Lines, keep: list[bool]) -> None:
 
 
 def complete_manual(page: Lines, keep: list[bool]) -> None:
-    """Keep all of a manual: if a page with terms and examples is mostly content, only landmarks are omitted. If less
-    of it is content, links that lead elsewhere are omitted too. With definitions, only the part of the page around
-    them has to be content.
+    """Keep all of a manual. If a page with terms and examples is mostly content, omit only landmarks. If less of it
+    is content, also omit links that lead elsewhere. On a page with definitions, it is enough if the block around them
+    is mostly content.
     """
     lines = page.lines
     definitions = _find_definitions(page)

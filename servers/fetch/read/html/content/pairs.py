@@ -1,8 +1,8 @@
-"""Keeps names with their descriptions, which form lists like those of terms.
+"""Keeps names together with their descriptions, which form lists as terms do.
 
-If a name and its description are in adjacent blocks, as in Javadoc summaries, the name is a link to details, and
-looks as if it leads elsewhere. If both are in one block, as in lists of parameters or of properties, the name is a
-short line at the beginning of the block.
+If a name and its description are in adjacent blocks, as in Javadoc summaries, the name is a link to details, which
+could be mistaken for a link that leads elsewhere. If both are in one block, as in lists of parameters or properties,
+the name is a short line at the beginning of the block.
 """
 
 from collections.abc import Hashable
@@ -43,7 +43,7 @@ def complete_pairs(page: Lines, keep: list[bool]) -> None:
 
 
 def complete_names(page: Lines, keep: list[bool]) -> None:
-    """Keep the names at the beginning of similar blocks that are kept otherwise."""
+    """Keep the names at the beginning of similar blocks whose other lines are kept."""
     for group in similar_blocks(page):
         names = [block.first for block in group if _begins_with_name(block, page.lines, keep)]
         if len(names) >= max(_MIN_NAMED, _MIN_SHARE * len(group)):

@@ -1,9 +1,10 @@
-"""The profiles of authors beside the posts of a thread, such as their rank and the number of their posts.
+"""Omits the profiles of authors beside the posts of a thread, such as their rank and the number of their posts.
 
-A profile is a block in a post that has none of the post's text, but an author and values. The names of the values,
-such as "Posts" in "Posts: 14", repeat from post to post, and an author of several posts has the same values in each.
-This distinguishes a thread from a listing, whose items may share a maker, but not all of their facts. The author is
-content, once for each post. Other lines that most posts of such a thread have, such as the subject, are repetitions.
+A profile is a block in a post that contains none of the post's text, but an author and values. The names of the
+values, such as "Posts" in "Posts: 14", repeat from post to post, and an author of several posts has the same values
+in each. This distinguishes a thread from a listing, whose items may share a maker, but not all of their facts. The
+author is content, once for each post. Other lines that most posts of such a thread have, such as the subject, are
+repetitions, and omitted too.
 """
 
 import re
@@ -20,7 +21,7 @@ _VALUE = re.compile(r"([^\W\d][^\d:\uff1a.!?]{1,29})[:\uff1a]\s?(\S.*)")
 _COUNT = re.compile(r"\d[\d\s.,'\u2019]*")
 """A number, such as that of an author's posts."""
 _MIN_POSTS, _MIN_SHARE = 2, 0.5
-"""Minimum number and share of posts that have a text, the same name of a value, or the same line."""
+"""Minimum number and share of posts with a text, with the same name of a value, or with the same line."""
 _MIN_AUTHORS = 2
 """Minimum number of different authors."""
 _MIN_NAMES = 2
@@ -96,8 +97,8 @@ def _profiles_in(
     texts: list[int],
     places: _Places,
 ) -> Iterator[_Profile]:
-    """Yield the profiles of posts. In a post without a long text, a profile is looked for at the places where other
-    posts have theirs."""
+    """Yield the profiles of posts. In a post without a long text, only the places at which other posts have a profile
+    are searched."""
     blocks: list[tuple[Block, list[Block]]] = []
     beside_texts: set[int] = set()
     for post in posts:
@@ -130,8 +131,8 @@ def _blocks_without_text(block: Block | None, post: Block, texts: list[int]) -> 
 
 
 def _are_of_thread(profiles: list[_Profile], posts: Sequence[Block], lines: list[Line]) -> bool:
-    """Return True if profiles have a common count, such as that of posts, and differ between authors alone, of whom
-    one has several posts."""
+    """Return True if profiles have a count in common, such as that of posts, have the same values for the same
+    author, and one author has several posts."""
     times = Counter(name for profile in profiles for name in profile.values)
     common = {name for name, count in times.items() if _are_most(count, posts)}
     if not any(all(_COUNT.fullmatch(profile.values.get(name, "0")) for profile in profiles) for name in common):
@@ -170,7 +171,8 @@ def _is_linked_again(profile: _Profile, lines: list[Line], keep: list[bool]) -> 
 def _repeated_beside_texts(
     posts: Sequence[Block], lines: list[Line], keep: list[bool], places: _Places
 ) -> Iterator[int]:
-    """Yield the numbers of kept lines that most posts have, except where posts have their different texts."""
+    """Yield the numbers of kept lines that most posts have, except at the places at which the texts of posts
+    differ."""
     numbers = [[number for number in range(post.first, post.end) if keep[number]] for post in posts]
     times = Counter(text for of_post in numbers for text in {lines[number].text for number in of_post})
     repeated = {text for text, count in times.items() if _are_most(count, posts)}

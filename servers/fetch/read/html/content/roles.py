@@ -1,5 +1,5 @@
-"""The role of a line on a page: a paragraph, a caption, page furniture (navigation, footers, toolbars, dialogs), or a
-link or button that leads elsewhere."""
+"""Decides the role of a line on a page: a paragraph, a caption, page furniture (navigation, footers, toolbars,
+dialogs), or a link or button that leads elsewhere."""
 
 from servers.fetch.read.html.content.evidence import is_heading
 from servers.fetch.read.html.content.lines import KINDS, Block, Line

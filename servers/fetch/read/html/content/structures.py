@@ -1,5 +1,5 @@
-"""Completes structures that are content as a whole: tables, lists, similar blocks, adjacent paragraphs, captions, and
-footnotes. The rest of a structure is kept if most of it is kept, or if the text around it is kept.
+"""Completes structures, after single lines were chosen: tables, lists, similar blocks, paragraphs, captions and
+footnotes. If enough of a structure is kept, or enough of the text around it, the rest of the structure is kept too.
 """
 
 from bisect import bisect
@@ -20,23 +20,23 @@ from servers.fetch.read.html.content.roles import (
     leads_away,
 )
 
-_INDIVISIBLE = ("pre", "math")
+_PART_TAGS = ("pre", "math")
 _PART_KINDS = tuple(map(KINDS.index, ("table", "dl", "blockquote", "details")))
-"""Elements that are always part of the text around them."""
-_INSEPARABLE_TAGS = frozenset(("table", "ul", "ol", "dl"))
-"""Elements that are content as a whole if most of their text is."""
-_INSEPARABLE_SHARE = 0.8
-"""Minimum share of content in a table or list that is kept as a whole."""
+"""A line in one of these elements or landmarks is part of the text around it, even if it is unlikely to be
+content."""
+_WHOLE_TAGS = frozenset(("table", "ul", "ol"))
+"""Elements that are kept as a whole if at least `_WHOLE_SHARE` of their text is kept."""
+_WHOLE_SHARE = 0.8
 _BLOCK_SHARE = 0.95
-"""If at least this share of a block's text is content, the rest is too, unless it leads elsewhere."""
+"""If at least this share of a block's text is kept, the rest is kept too, unless it leads elsewhere."""
 _MIN_HEADERS = 2
 """Minimum number of headers at the beginning of a data table."""
 _MIN_ITEMS, _MIN_KEPT_SHARE = 5, 0.8
-"""Minimum number of similar blocks. If at least this share of them is kept, all of them are content."""
+"""If there are at least five similar blocks, and at least this share of them is kept, all are kept."""
 _LIST_TAGS = ("ul", "ol")
 _COLONS = (":", "\uff1a")
 _PARAGRAPH_SHARE = 0.4
-"""If at least this share of adjacent paragraphs is content, all of them are."""
+"""If at least this share of the text of an element's paragraphs is kept, all of them are kept."""
 _MIN_PROBABILITY = 0.1
 """A line with a lower probability is not content, even if content surrounds it."""
 _MIN_TABLE_PROBABILITY = 0.15
@@ -45,14 +45,15 @@ _MAX_PICTURE_CAPTION = 200
 """Maximum length of a caption that is not marked as one, in characters."""
 _CELL_TAGS = ("td", "th")
 _LABELED_TAGS = ("pre", "blockquote")
-"""Elements that may be in a block with a title and buttons."""
+"""Elements that sites often put into a block with a title and buttons."""
 _MAX_WIDGET_LINES = 100
 """Maximum number of lines in a block that consists of code and labels."""
 _PRE = KINDS.index("pre")
 
 
 def complete_blocks(page: Lines, probabilities_by_line: list[float], keep: list[bool]) -> None:
-    """Keep the rest of a list, a table or another block that is mostly kept, inner before outer ones."""
+    """Keep the rest of a list, a table or another block that is mostly kept. Inner blocks come first. A list of terms
+    is kept as a whole if any of it is kept."""
     lines = page.lines
     for block in reversed(page.blocks):
         numbers = range(block.first, block.end)
@@ -61,31 +62,29 @@ def complete_blocks(page: Lines, probabilities_by_line: list[float], keep: list[
         if not kept_size or kept_size == size:
             continue
         tag = block.element.tag
-        if tag == "dl" or (
-            tag in _INSEPARABLE_TAGS and kept_size >= _INSEPARABLE_SHARE * size and _is_innermost(block)
-        ):
+        if tag == "dl" or (tag in _WHOLE_TAGS and kept_size >= _WHOLE_SHARE * size and _is_innermost(block)):
             keep[block.first : block.end] = [True] * len(numbers)
         elif kept_size >= _BLOCK_SHARE * size:
             for number in numbers:
-                # Code, formulas, headings, cells and quotes are never boilerplate, however short.
+                # In a kept block, code, formulas, headings, cells and quotes are content even if they are unlikely.
                 line = lines[number]
-                is_part = line.block.element.tag in _INDIVISIBLE or any(map(line.enclosing.__getitem__, _PART_KINDS))
+                is_part = line.block.element.tag in _PART_TAGS or any(map(line.enclosing.__getitem__, _PART_KINDS))
                 likely = is_part or is_heading(line) or probabilities_by_line[number] >= _MIN_PROBABILITY
                 keep[number] = keep[number] or (likely and not leads_away(line, block))
 
 
 def complete_paragraphs(page: Lines, keep: list[bool]) -> None:
-    """Keep all paragraphs of an element if two fifths of them are kept: the parts of a text belong together, however
-    long the text is and however similar its paragraphs are.
+    """Keep all paragraphs of an element if two fifths of their text are kept: the parts of a text belong together,
+    even if it is long or its paragraphs differ.
     """
-    beside: dict[int, list[int]] = {}
+    siblings: dict[int, list[int]] = {}
     for number, line in enumerate(page.lines):
         block = line.block
-        # Text outside elements belongs with the paragraphs in the same block.
+        # A line directly in a block of several lines belongs to the paragraphs inside that block.
         holder = block if block.end - block.first > 1 else block.parent
         if holder is not None and block.element.tag in PARAGRAPH_TAGS and not leads_away(line, block):
-            beside.setdefault(id(holder), []).append(number)
-    for numbers in beside.values():
+            siblings.setdefault(id(holder), []).append(number)
+    for numbers in siblings.values():
         kept_size = sum(len(page.lines[number].text) for number in numbers if keep[number])
         if kept_size >= _PARAGRAPH_SHARE * sum(len(page.lines[number].text) for number in numbers):
             for number in numbers:
@@ -93,15 +92,15 @@ def complete_paragraphs(page: Lines, keep: list[bool]) -> None:
 
 
 def complete_tables(page: Lines, probabilities_by_line: list[float], keep: list[bool]) -> None:
-    """Keep data tables, lists of terms, code, and the only quote of a page, if content surrounds them; elsewhere they
-    are rarely content. If a page has several quotes, these often repeat the posts of a thread.
+    """Keep data tables, lists of terms, code, and the only quote of a page, if at least half of the text around them
+    is kept. If a page has several quotes, these often repeat the posts of a thread.
     """
     size = [0, *accumulate(len(line.text) for line in page.lines)]
     kept_size = [
         0,
         *accumulate(len(line.text) if is_kept else 0 for line, is_kept in zip(page.lines, keep, strict=True)),
     ]
-    # The number of lines before each line that are neither code nor labels.
+    # For each line, the number of lines before it that are neither code nor labels.
     prose = [0, *accumulate(not line.enclosing[_PRE] and len(line.text) > MAX_LABEL for line in page.lines)]
     quotes = [block for block in page.blocks if block.element.tag == "blockquote"]
     quote = quotes[0] if len(quotes) == 1 else None
@@ -115,7 +114,7 @@ def complete_tables(page: Lines, probabilities_by_line: list[float], keep: list[
         while parent is not None and (
             parent.element.tag == "figure"
             or parent.end - parent.first == len(lines)
-            # Code or a quote with labels: a title, the name of a language or an author, a button to copy.
+            # The parent adds only labels to code or a quote: a title, the name of a language or author, a button.
             or (
                 tag in _LABELED_TAGS
                 and parent.end - parent.first <= _MAX_WIDGET_LINES
@@ -127,8 +126,8 @@ def complete_tables(page: Lines, probabilities_by_line: list[float], keep: list[
         if not lines or parent is None or is_furniture(lines[0]):
             continue
         chars = size[block.end] - size[block.first]
-        beside = size[parent.end] - size[parent.first] - chars
-        beside_kept = (
+        around = size[parent.end] - size[parent.first] - chars
+        around_kept = (
             kept_size[parent.end] - kept_size[parent.first] - (kept_size[block.end] - kept_size[block.first])
         )
         # Links in code and below a row of headers are data; other links lead elsewhere.
@@ -141,14 +140,14 @@ def complete_tables(page: Lines, probabilities_by_line: list[float], keep: list[
                 for number in range(block.first, block.end)
             )
             is_navigation = expected < _MIN_TABLE_PROBABILITY * chars
-        if 2 * beside_kept >= beside and is_data and not is_navigation:
-            # The labels around a quote are kept, since they name its author; those around code are actions.
+        if 2 * around_kept >= around and is_data and not is_navigation:
+            # The labels of a quote are kept, since they name its author; those of code are actions.
             completed_block = outer if block is quote else block
             keep[completed_block.first : completed_block.end] = [True] * (completed_block.end - completed_block.first)
 
 
 def complete_rows(page: Lines, keep: list[bool]) -> None:
-    """Keep the other cells of a row, such as the type beside the name of a function, if most of its text is kept."""
+    """Keep all cells of a row, such as the name and the type of a function, if half of its text is kept."""
     for block in page.blocks:
         numbers = range(block.first, block.end)
         if block.element.tag == "tr" and any(map(keep.__getitem__, numbers)):
@@ -173,7 +172,8 @@ def complete_introduced(page: Lines, keep: list[bool]) -> None:
 
 
 def complete_items(page: Lines, keep: list[bool]) -> None:
-    """If most of many similar adjacent blocks are kept, keep the others too, except for links that lead elsewhere."""
+    """If most blocks of a large group of similar blocks with the same parent have kept text, keep the others too,
+    except for links that lead elsewhere."""
     groups: dict[Hashable, list[Block]] = {}
     for block in page.blocks:
         if block.first < block.end and block.parent is not None:
@@ -207,9 +207,9 @@ def complete_picture_captions(lines: list[Line], keep: list[bool]) -> None:
         while block.parent is not None and block.parent.end - block.parent.first == 1:
             block = block.parent
         place = bisect(kept_lines, number, key=itemgetter(0))
-        beside = (other for _, other in kept_lines[max(0, place - 1) : place + 1])
+        neighbors = (other for _, other in kept_lines[max(0, place - 1) : place + 1])
         is_text = line.linked < LINK_SHARE * len(line.text)
-        if is_text and 0 < place < len(kept_lines) and all(is_text_in(other, block.parent) for other in beside):
+        if is_text and 0 < place < len(kept_lines) and all(is_text_in(other, block.parent) for other in neighbors):
             keep[number] = True
 
 
@@ -227,7 +227,7 @@ def complete_notes(page: Lines, keep: list[bool]) -> None:
 
 
 def keep_headline(lines: list[Line], keep: list[bool]) -> None:
-    """Keep the only `h1` of a page if content follows it: it is the content's title, such as a function's name."""
+    """Keep the only `h1` of a page if content follows it, because it is then the title of the content."""
     headlines = [number for number, line in enumerate(lines) if line.block.element.tag == "h1"]
     if len(headlines) == 1 and any(keep[headlines[0] :]):
         line = lines[headlines[0]]
@@ -235,5 +235,6 @@ def keep_headline(lines: list[Line], keep: list[bool]) -> None:
 
 
 def _is_innermost(block: Block) -> bool:
-    """Return True if a table or list contains no other table and no headline, so that it is not used for layout."""
+    """Return True if a table or list contains no other table and no `h1` or `h2`, so that it is not used for
+    layout."""
     return next(block.element.iterdescendants("table", "h1", "h2"), None) is None

@@ -14,7 +14,7 @@ import pytest
 from servers.common.sql.exports import Exports
 from servers.common.sql.features import context
 from servers.common.sql.features.context import job_of, report_progress
-from servers.common.sql.importing.files import find_version, open_file, open_text
+from servers.common.sql.importing.files import file_opener, find_version, text_opener
 from servers.common.sql.importing.imports import Import
 from servers.common.sql.importing.tables import FormatRequest
 from servers.common.sql.jobs import Job, JobProgress
@@ -145,7 +145,7 @@ async def test_progress_is_reported_only_while_it_grows(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("table", ["quick", "new"])
 async def test_an_import_reports_its_progress(path: Path, tmp_path: Path, table: str) -> None:
     (tmp_path / "rows.csv").write_text(CSV)
-    for opener in (open_text(CSV), open_file(tmp_path, "rows.csv", find_version(tmp_path, "rows.csv"))):
+    for opener in (text_opener(CSV), file_opener(tmp_path, "rows.csv", find_version(tmp_path, "rows.csv"))):
         job = Job(20)
         async with opened(path) as database:
             work = partial(importing.import_csv, Import(table, opener, FormatRequest()), Consent())

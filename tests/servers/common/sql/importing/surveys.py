@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from servers.common.sql.importing.files import Opener, open_text
+from servers.common.sql.importing.files import Opener, text_opener
 from servers.common.sql.importing.survey import Plan, TargetTable, survey
 from servers.common.sql.importing.tables import FormatRequest
 
@@ -19,7 +19,7 @@ class EndlessJob:
 
 def survey_all(source: str | Opener, expected: TargetTable = TargetTable(), **written: Any) -> Plan:  # noqa: B008
     """The import plan for a text or a file. Raises SqlError."""
-    opener = open_text(source) if isinstance(source, str) else source
+    opener = text_opener(source) if isinstance(source, str) else source
     steps = survey(opener, FormatRequest(**written), expected, EndlessJob())
     while True:
         try:
