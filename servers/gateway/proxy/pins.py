@@ -17,6 +17,7 @@ from shared.errors import InvalidResult
 from shared.extensions.apps import MIME_TYPE, UI
 from shared.text import escape, format_count
 
+from ..bridge.repairs import repair
 from ..rules.names import Rules
 from ..rules.pins import Pins
 
@@ -53,15 +54,17 @@ class Comparison(NamedTuple):
 
 
 async def list_tools(client: Client) -> list[dict[str, Any]]:
-    """Return all of the server's tools, or none if it does not offer tools. Raises the same errors as a request, and
-    InvalidResult for an entry that is not a tool."""
+    """Return all of the server's tools, repaired like those of `serve`; none if it does not offer tools. Raises the
+    same errors as a request, and InvalidResult for an entry that is not a tool."""
     if not client.server.can("tools"):
         return []
     tools: list[Any] = await client.raw.list_tools()
     for number, tool in enumerate(tools):
         if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
             raise InvalidResult("tools/list", f"tools.{number}", "it is not an object with a name", {"tools": tools})
-    return tools
+    # `serve` pins what it passes on. Without the repairs, a tool would differ from its pin.
+    repaired: list[dict[str, Any]] = repair("tools/list", {"tools": tools})["tools"]
+    return repaired
 
 
 def compare(pins: Pins, tools: Iterable[Tool], rules: Rules) -> Comparison:

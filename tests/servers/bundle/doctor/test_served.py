@@ -18,7 +18,7 @@ from tests.servers.bundle.refusals import refused
 
 SERVER = Path(__file__).parents[1] / "tiny.py"
 TOKEN = "do-not-show-this-7c1f"
-TOOLS = [{"name": name, "inputSchema": {"type": "object"}} for name in "ab"]
+TOOLS = [{"name": name, "inputSchema": {"type": "object", "properties": {}}} for name in "ab"]
 
 
 class Place(NamedTuple):
