@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterator
-from itertools import islice
 
 from lxml.html import HtmlElement
 
@@ -26,7 +25,7 @@ _LINE_STYLE = re.compile(r"display\s*:\s*(?:block|flex|grid)", re.IGNORECASE)
 _LANGUAGE_LEVELS = 3
 """Number of enclosing elements whose classes may name the language of a block of code."""
 _MAX_COLUMNS = 200
-"""Maximum number of cells in one row."""
+"""Maximum number of columns that cells span."""
 _MAX_LAYOUT_CELL = 1_000
 """A table without headers may be used for layout if one of its cells is longer than this, in characters."""
 _MIN_ROWS, _MIN_SHARE = 3, 0.7
@@ -80,15 +79,21 @@ def _collect_text(element: HtmlElement, parts: list[str]) -> None:
     for child in element:
         if child.tag == "br":
             parts.append("\n")
-        elif GUTTERS.isdisjoint((child.get("class") or "").split()):
+        # A button in code copies it.
+        elif child.tag != "button" and GUTTERS.isdisjoint((child.get("class") or "").split()):
             _collect_text(child, parts)
             ends_line = child.tag in ("div", "p", "li", "tr") or (
-                _is_line(child) and not (child.tail or "").strip(" \t")
+                _is_line(child) and not (child.tail or "").strip(" \t") and not _is_before_break(child)
             )
             if ends_line and parts and not parts[-1].endswith("\n"):
                 parts.append("\n")
         if child.tail:
             parts.append(child.tail)
+
+
+def _is_before_break(element: HtmlElement) -> bool:
+    following = element.getnext()
+    return following is not None and following.tag == "br"
 
 
 def _is_line(element: HtmlElement) -> bool:
@@ -180,7 +185,7 @@ def _cell_texts(table: HtmlElement, write_cell: Callable[[HtmlElement], str]) ->
     for row in _rows(table):
         line: list[str] = []
         covered, spanning = spanning, {column: rows - 1 for column, rows in spanning.items() if rows > 1}
-        for cell in islice(_cells(row), _MAX_COLUMNS):
+        for cell in _cells(row):
             while len(line) in covered and len(line) < _MAX_COLUMNS:
                 line.append("")
             rows = _span(cell, "rowspan")

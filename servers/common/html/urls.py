@@ -16,6 +16,9 @@ _SCHEMES = frozenset(("http", "https", "mailto", "tel"))
 _STRIPPED_FROM_URLS = "".join(map(chr, range(0x21)))
 _BREAKS_IN_URLS = re.compile(r"[\t\r\n]")
 _UNSAFE_IN_URLS = re.compile(r"[()<>\[\]\\`\"|*\s]")
+_LAZY_ATTRIBUTES = ("data-src", "data-original", "data-lazy-src", "data-lazy", "data-actualsrc")
+"""The attributes from which scripts load a picture. A value without a dot or slash is a flag, and one with braces a
+pattern."""
 
 
 def base_url(root: HtmlElement, url: str) -> str:
@@ -41,14 +44,20 @@ def absolute_url(base: str, link: str | None) -> str:
 
 
 def picture_url(base: str, image: HtmlElement) -> str:
-    """Return the URL of a picture: from `src`, from an attribute for a script that loads it, or from its `picture`
-    element; "" if there is none."""
-    sources = [image.get(name) for name in ("src", "data-src", "data-original", "data-lazy-src")]
+    """Return the URL of a picture: from the attributes from which scripts load it, since `src` may only have a
+    placeholder then; otherwise from `src` or its `picture` element; "" if there is none."""
     parent = image.getparent()
     elements = [image, *(parent.iter("source") if parent is not None and parent.tag == "picture" else ())]
-    source_sets = [element.get(name) or "" for element in elements for name in ("srcset", "data-srcset")]
-    sources += [urls.split()[0].rstrip(",") for urls in source_sets if urls.strip()]
+    lazy = [image.get(name) or "" for name in _LAZY_ATTRIBUTES]
+    lazy += [_first_of(element.get("data-srcset")) for element in elements]
+    sources = [source for source in lazy if "{" not in source and not {".", "/"}.isdisjoint(source)]
+    sources += [image.get("src"), *(_first_of(element.get("srcset")) for element in elements)]
     for source in sources:
         if url := absolute_url(base, source):
             return url
     return ""
+
+
+def _first_of(source_set: str | None) -> str:
+    """Return the first URL of a `srcset`."""
+    return next((part.rstrip(",") for part in (source_set or "").split()), "")

@@ -13,6 +13,8 @@ from servers.common.html.markup.headings import end_headings
 from servers.common.html.markup.hidden import remove_hidden
 from servers.common.html.markup.numbered import remove_line_numbers
 from servers.common.html.markup.preformatted import mark_preformatted
+from servers.common.html.markup.tables import repair_tables
+from servers.common.html.markup.terms import end_terms
 from servers.common.html.markup.unscripted import show_unscripted
 from servers.common.html.tree import flatten
 
@@ -34,6 +36,8 @@ def keep_visible(root: HtmlElement) -> VisibleResult:
     show_formulas(root)
     elements, characters = remove_hidden(root)
     end_headings(root)
+    end_terms(root)
+    repair_tables(root)
     mark_captions(root)
     drop_drawn_formulas(root)
     show_drawings(root)

@@ -175,7 +175,9 @@ class _Writer:
 
     def _list(self, element: HtmlElement) -> list[str]:
         items: list[str] = []
-        number = _number(element.get("start"), 1)
+        # A list that counts down ends at 1 if it has no `start`.
+        step = 1 if element.get("reversed") is None else -1
+        number = _number(element.get("start"), 1 if step > 0 else sum(child.tag == "li" for child in element))
         line = [self.inline.text(element.text)]
         for child in element:
             if child.tag not in BLOCKS and child not in self.block_parents:
@@ -190,7 +192,7 @@ class _Writer:
             number = _number(child.get("value"), number)
             item = self._item(child, f"{number}. " if element.tag == "ol" else "- ")
             items += item
-            number += bool(item) and child.get(NOTE) is None
+            number += step if item and child.get(NOTE) is None else 0
         items += self._write_between_items(line, "  " if items else "")
         return ["\n".join(items)] if items else []
 

@@ -27,6 +27,7 @@ _TEXINFO_MARKER = re.compile(r"\(\d{1,4}\)")
 _LEADING = re.compile(r"[\s^\u2191]*")
 _NOTE_ELEMENTS = BLOCKS - {*HEADINGS, "body", "main", "article", "table", "tbody", "tr", "td", "th", "ul", "ol", "dl"}
 """Elements that can be a note."""
+_CONTAINERS = frozenset(("body", "main", "article", "section", "div"))
 _MAX_NOTE = 5_000
 """Maximum length of a note, in characters."""
 _MAX_MARKS = 5_000
@@ -38,6 +39,7 @@ _WORD_END = re.compile(r"[^\W\d_]{3,}[)\"\u201d\u2019]?$|\)$")
 
 def mark_footnotes(root: HtmlElement) -> None:
     """Set the attribute `NOTE` of all footnotes of a page and of their markers, and remove the links back."""
+    _mark_boxes(root)
     links = (link for link in root.iter("a") if (link.get("href") or "").startswith("#") and _label(link))
     if first := list(islice(links, _MAX_MARKS)):
         _mark_linked_notes(root, first)
@@ -171,6 +173,39 @@ def _replace_marker(mark: HtmlElement, label: str) -> None:
 
 
 # Marks that are not links
+
+
+def _mark_boxes(root: HtmlElement) -> None:
+    """Move notes that are in a box after their marker behind the block: LaTeXML shows the box next to the text. It
+    begins with the marker again, once or several times."""
+    last_notes: dict[HtmlElement, HtmlElement] = {}
+    for sup in list(root.iter("sup")):
+        box, label = sup.getnext(), _label(sup)
+        first = next(box.iter("sup"), None) if box is not None and box.tag == "span" and not sup.tail else None
+        if not label or first is None or _label(first) != label or not _is_at_beginning(box, first):
+            continue
+        for repeated in [element for element in box.iter("sup", "span") if squeeze(element.text_content()) == label]:
+            drop(repeated)
+        sup.set(NOTE, label)
+        sup.tail, box.tail = box.tail, None
+        sup.getparent().remove(box)
+        # A box may only repeat the marker of another note, after the word "footnotemark:".
+        if has_text(box) and not squeeze(box.text_content()).endswith(":"):
+            box.tag = "div"
+            box.set(NOTE, label)
+            _put_behind(box, sup, last_notes)
+
+
+def _put_behind(note: HtmlElement, sup: HtmlElement, last_notes: dict[HtmlElement, HtmlElement]) -> None:
+    """Put a note behind the block of its marker and the notes there, or at the end of a `div` or the like."""
+    block = next(ancestor for ancestor in sup.iterancestors() if ancestor.tag in BLOCKS)
+    if block.tag in _CONTAINERS:
+        block.append(note)
+        return
+    while block.getparent().tag not in _CONTAINERS:
+        block = block.getparent()
+    last_notes.get(block, block).addnext(note)
+    last_notes[block] = note
 
 
 def _mark_superscripts(root: HtmlElement) -> None:

@@ -7,6 +7,7 @@ TeX in text is recognized by the delimiters for which scripts of pages look: `$$
 
 import re
 from collections.abc import Callable
+from urllib.parse import unquote
 
 from lxml.etree import Element
 from lxml.html import HtmlElement
@@ -16,6 +17,10 @@ from servers.common.html.tree import drop, squeeze
 _SCRIPT = "math/tex"
 _FORMULA_DRAWING = re.compile(r"(?:^|\s)(?:katex-html|MathJax(?:_\w+)?)(?:\s|$)")
 _FORMULA_PICTURE = re.compile(r"(?:^|[\s_-])(?:math|tex|latex)(?:[\s_-]|$)")
+_FORMULA_SERVICE = re.compile(
+    r"//(?:latex\.codecogs\.com/[\w.]+\?|render\.githubusercontent\.com/render/math\?math=)(?:\\(?:inline|dpi\{\d+\}))*(.+)"
+)
+"""The address of a picture that a service makes of the TeX in it."""
 _TEX = "application/x-tex"
 _OPENING = re.compile(
     r"(?<!\\)(?:\\(?P<bracket>[(\[])|\\begin\{(?P<name>\w{1,20}\*?)\})|(?<![\\\w$])\$\$?(?=[^\s$]|\s*\S)"
@@ -70,6 +75,8 @@ def show_formulas(root: HtmlElement) -> None:
         # A picture may have hidden MathML with the same content next to it.
         if picture.get("alt") and _FORMULA_PICTURE.search(picture.get("class") or ""):
             _put_tex(picture, picture.get("alt"))
+        elif made := _FORMULA_SERVICE.search(unquote(picture.get("src") or "")):
+            _put_tex(picture, made[1].replace("&space;", " "))
 
 
 def _put_tex(element: HtmlElement, tex: str) -> None:
@@ -111,6 +118,9 @@ def _write(element: HtmlElement) -> str:
         return " \\\\ ".join(parts)
     if element.tag in ("mtr", "mlabeledtr"):
         return " & ".join(parts)
+    if element.tag == "mfenced":
+        separator = f"{element.get('separators', ',')[:1]} "
+        return f"{element.get('open', '(')}{separator.join(parts)}{element.get('close', ')')}"
     content = " ".join(filter(None, (squeeze(element.text), *parts)))
     return f"\\sqrt{{{content}}}" if element.tag == "msqrt" else content
 

@@ -247,8 +247,8 @@ def _color(text: str) -> str:
     text = text.replace(" ", "")
     if short := re.fullmatch(r"#([0-9a-f])([0-9a-f])([0-9a-f])", text):
         text = "#" + "".join(digit * 2 for digit in short.groups())
-    if numbers := re.fullmatch(r"rgba?\((\d{1,3}),(\d{1,3}),(\d{1,3})(?:,([\d.]+%?))?\)", text):
-        if numbers[4] and not float(numbers[4].rstrip("%").strip(".") or 0):
+    if numbers := re.fullmatch(r"rgba?\((\d{1,3}),(\d{1,3}),(\d{1,3})(?:,(\d*\.?\d+)%?)?\)", text):
+        if numbers[4] and not float(numbers[4]):
             return "transparent"
         text = "#" + "".join(f"{min(int(number), 255):02x}" for number in numbers.groups()[:3])
     return {"white": "#ffffff", "black": "#000000", "#00000000": "transparent"}.get(text, text)

@@ -3,25 +3,26 @@ page.
 
 `<span class="name">id</span><span class="type">string</span>` are two words, and so are two different links, or two
 keys. Spans with the same class are parts of one word: editors split text into such spans. A single capital before a
-lowercase letter is the decorated first letter of a word.
+lowercase letter is the decorated first letter of a word. Adjacent custom elements, such as `<my-card>`, are separate.
 """
+
+from itertools import chain
 
 from lxml.html import HtmlElement
 
 _LABELS = ("span", "a", "button", "label", "time", "kbd")
 _PRESERVED = frozenset(("pre", "code", "samp", "tt", "math", "svg", "textarea"))
 """Elements whose spaces are significant."""
+_CUSTOM = ".//*[contains(name(), '-')]"
 
 
 def separate_labels(root: HtmlElement) -> None:
     """Put a space between adjacent labels that would be read as one word."""
-    for first in root.iter(*_LABELS):
+    for first in chain(root.iter(*_LABELS), root.xpath(_CUSTOM)):
         second = None if first.tail else first.getnext()
-        if second is None or second.tag not in _LABELS or not _differ(first, second):
+        if second is None or not (second.tag in _LABELS or "-" in second.tag) or not _differ(first, second):
             continue
-        end, start = _end(first), _beginning(second)
-        is_initial = len(end) == 1 and end.isupper() and start[:1].islower()
-        if end[-1:].isalnum() and start[:1].isalnum() and not is_initial and not _preserves_spaces(first):
+        if _are_words(first, second) and not _preserves_spaces(first):
             first.tail = " "
 
 
@@ -36,6 +37,15 @@ def _differ(first: HtmlElement, second: HtmlElement) -> bool:
         classes = first.get("class"), second.get("class")
         return all(classes) and classes[0] != classes[1]
     return True
+
+
+def _are_words(first: HtmlElement, second: HtmlElement) -> bool:
+    """Return True if neither element is a sign or a part of the other's word."""
+    if "-" in first.tag and "-" in second.tag:
+        return True
+    end, start = _end(first), _beginning(second)
+    is_initial = len(end) == 1 and end.isupper() and start[:1].islower()
+    return end[-1:].isalnum() and start[:1].isalnum() and not is_initial
 
 
 def _beginning(element: HtmlElement) -> str:

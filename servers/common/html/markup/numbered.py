@@ -1,20 +1,23 @@
 """Removes the line numbers of code in tables or blocks, and turns the code into `pre`.
 
 Highlighters write two forms of tables. One form has a single row, with all numbers in the first cell and all code in
-the second. The other has a row for each line, and the number is often only in an attribute. Doxygen writes a block
-for each line.
+the second. The other has a row for each line, and the number is often only in an attribute. Doxygen and Chroma
+write an element for each line. VuePress writes all numbers in an element beside the code, which is hidden from screen
+readers.
 """
 
 from lxml.etree import SubElement
 from lxml.html import HtmlElement
 
 from servers.common.html.blocks import GUTTERS, LINES
-from servers.common.html.tree import squeeze
+from servers.common.html.tree import drop, squeeze
 
 _NUMBER_ATTRIBUTE = "data-line-number"
 _CODE = ("pre", "code")
 _MIN_LINES = 2
 """Minimum number of lines of numbered code."""
+_MAX_DIGITS = 9
+"""Maximum number of digits of a line number."""
 _FRAGMENT_CLASS = "fragment"
 """The class of the blocks of code that Doxygen writes. Their lines may have no numbers."""
 _NO_BREAK = "\u00a0"
@@ -33,9 +36,12 @@ def remove_line_numbers(root: HtmlElement) -> None:
             for child in list(table):
                 table.remove(child)
             table.tag, table.text = "pre", "\n".join(lines)
-    for block in root.xpath("//div[div[contains(@class, 'line')]]"):
-        if not _is_code_block(block):
-            continue
+    for code in list(root.iter(*_CODE)):
+        _remove_first_numbers(code)
+        for beside in (code.getprevious(), code.getnext()):
+            if beside is not None and beside.get("aria-hidden") == "true" and _counts_lines(beside):
+                drop(beside)
+    for block in filter(_is_code_block, root.xpath("//div[div[contains(@class, 'line')]]")):
         # The white space between the lines would be visible in a `pre`.
         block.tag = "pre"
         for line in block:
@@ -61,11 +67,7 @@ def _is_number(element: HtmlElement) -> bool:
 
 def _remove_column(numbers: HtmlElement, code: HtmlElement) -> None:
     """Remove a cell with line numbers, if the next cell contains code."""
-    words = " ".join(numbers.itertext()).split()
-    if len(words) < _MIN_LINES or not words[0].isdecimal() or next(code.iter(*_CODE), None) is None:
-        return
-    first = int(words[0])
-    if words != [str(number) for number in range(first, first + len(words))]:
+    if not _counts_lines(numbers) or next(code.iter(*_CODE), None) is None:
         return
     numbers.getparent().remove(numbers)
     if next(code.iter("pre"), None) is None:
@@ -73,6 +75,31 @@ def _remove_column(numbers: HtmlElement, code: HtmlElement) -> None:
         code.text = None
         SubElement(code, "pre").extend(children)
         code[0].text = text
+
+
+def _remove_first_numbers(code: HtmlElement) -> None:
+    """Remove the first element of each line, if it is the number of the line. Each line is an element."""
+    if len(code) < _MIN_LINES or not len(code[0]):
+        return
+    numbers = [line[0] for line in code if len(line) and not squeeze(line.text)]
+    if len(numbers) == len(code) and _are_consecutive([squeeze(number.text_content()) for number in numbers]):
+        for number in numbers:
+            line = number.getparent()
+            line.text = number.tail
+            line.remove(number)
+
+
+def _counts_lines(element: HtmlElement) -> bool:
+    """Return True if an element contains only consecutive numbers. A single number needs the class of a line's."""
+    words = " ".join(element.itertext()).split()
+    return len(words) >= (1 if _is_number(element) else _MIN_LINES) and _are_consecutive(words)
+
+
+def _are_consecutive(words: list[str]) -> bool:
+    if not words[0].isdecimal() or len(words[0]) > _MAX_DIGITS:
+        return False
+    first = int(words[0])
+    return words == [str(number) for number in range(first, first + len(words))]
 
 
 def _is_numbered(cell: HtmlElement) -> bool:

@@ -63,6 +63,18 @@ def test_lines_of_code_marked_by_style_or_class_are_separated():
         assert markdown(html) == "```\nif a:\n    b()\n```", line
         html = f"<pre><span {line}>a\n</span><span {line}>b</span>\n<span {line}>c</span></pre>"
         assert markdown(html) == "```\na\nb\nc\n```", line
+        html = f"<pre><span {line}>a</span><br><span {line}></span><br><span {line}>b</span></pre>"
+        assert markdown(html) == "```\na\n\nb\n```", line
+
+
+def test_a_button_in_code_is_omitted():
+    for html in ("<pre><button>Copy</button>a = 1</pre>", "<pre><code>a = 1</code><button>Copy</button></pre>"):
+        assert markdown(html) == "```\na = 1\n```"
+
+
+def test_all_cells_of_a_wide_row_are_written():
+    row = "".join(f"<td>{number}" for number in range(300))
+    assert markdown(f"<table><tr>{row}<tr>{row}</table>").count("| 299 |") == 2
 
 
 def test_line_numbers_in_lines_of_code_are_omitted():

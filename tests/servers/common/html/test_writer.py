@@ -32,6 +32,7 @@ def test_blocks_and_inline_elements_become_markdown():
         ("<blockquote><p>one</p><p>two</p></blockquote>", "> one\n>\n> two"),
         ("a<hr>b", "a\n\n---\n\nb"),
         ("<dl><dt>Term<dd>what it means</dl>", "**Term**\n\n: what it means"),
+        ("<dl><dt>A<dt>B<dd>one<dd>two<p>2</dl>", "**A**\n\n**B**\n\n: one\n\n: two\n\n  2"),
         ("<details><summary><h2>Den</h2></summary>dug</details>", "## Den\n\ndug"),
         ("<h2><a href=/x>Linked</a></h2>", "## [Linked](https://example.com/x)"),
         ("<a href=/x><div><h3>Card</h3><p>its text</p></div></a>", "### [Card](https://example.com/x)\n\nits text"),
@@ -151,6 +152,8 @@ def test_content_of_a_list_outside_items_is_kept():
         ("<ul>Before<li>a</li>and <b>after</b><li>b</ul>", "Before\n- a\n  and **after**\n- b"),
         ("<ol><li>a<p>b</p></li><a href=/x>c</a><li>d</ol>", "1. a\n\n   b\n  [c](https://example.com/x)\n2. d"),
         ("<ul>alone</ul>", "alone"),
+        ("<ol reversed><li>a<li>b</ol>", "2. a\n1. b"),
+        ("<ol reversed start=9><li>a<li>b<li value=3>c<li>d</ol>", "9. a\n8. b\n3. c\n2. d"),
         ("<ul><li>a<ul><li>b</ul><ul><li>c</ul></ul>", "- a\n  - b\n  - c"),
     ]
     assert [(body, markdown(body)) for body, _ in rows] == rows
@@ -161,6 +164,9 @@ def test_pictures_become_markdown_images():
         ("<img src=a.png alt='a cat'>", "![a cat](https://example.com/docs/a.png)"),
         ("<img src=dot.gif alt=''>", ""),
         ("<img src='data:image/gif;base64,R0' data-src=/lazy.png alt=late>", "![late](https://example.com/lazy.png)"),
+        ("<img src=/dot.gif data-src=/lazy.png alt=late>", "![late](https://example.com/lazy.png)"),
+        ("<img src=/dot.gif data-srcset='/s.png 1x, /l.png 2x' alt=late>", "![late](https://example.com/s.png)"),
+        ("<img src=/a.png data-lazy=true data-src='/{width}.png' alt=A>", "![A](https://example.com/a.png)"),
         ("<img srcset='/s.png 1x, /l.png 2x' alt=set>", "![set](https://example.com/s.png)"),
         (
             "<picture><source srcset='/s.png 1x, /l.png 2x'><img alt=set></picture>",

@@ -21,8 +21,12 @@ _MIN_TERMS = 8
 """Minimum number of terms and examples in a manual."""
 _MIN_DEFINITIONS = 2
 """Minimum number of signatures to which a manual links."""
-_SIGNATURE = re.compile(r"^\([^\W\d]|[^\W\d]\(|::|[-=]>|[\u2192\u21d2]")
-"""Part of a signature: a call, or the characters between a name and its type."""
+_SIGNATURE = re.compile(
+    r"^\([^\W\d]|[^\W\d]\(|::|[-=]>|[\u2192\u21d2]"
+    r"|^(?:(?:abstract|export|private|protected|pub|public|static) )*"
+    r"(?:class|const|def|enum|fn|func|function|interface|macro|module|struct|trait|type) [^\W\d]"
+)
+"""Part of a signature: a call, the characters between a name and its type, or a keyword before a name."""
 _CODE_SHARE = 0.5
 """Minimum share of content in the part of a page that describes code."""
 _LINKED_SHARE = 0.8

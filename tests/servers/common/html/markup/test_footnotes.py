@@ -18,6 +18,16 @@ def test_footnote_marks_are_linked_to_their_notes():
         assert markdown(f"<p>It fell.{mark}</p>{note}") == NOTED, mark
 
 
+def test_a_note_in_a_box_after_its_mark_is_behind_the_block():
+    box = "<u><sup>{0}</sup><span><span><sup>{0}</sup><i>{1}</i><span>{0}</span>{2}</span></span></u>"
+    notes = box.format(2, "", "In 1847."), box.format(3, "", "All."), box.format(2, "footnotemark: ", "")
+    written = "It fell,[^2] fell[^3] and[^2] fell.\n\n[^2]: In 1847.\n\n[^3]: All.\n\nEnd"
+    assert markdown("<p>It fell,{} fell{} and{} fell.<p>End".format(*notes)) == written
+    assert markdown(f"<div>It fell.{notes[0]}</div>") == NOTED
+    assert markdown(f"<ul><li>It fell.{notes[0]}</ul>") == f"- {NOTED}"
+    assert markdown("<p>x<sup>2</sup><span>y<sup>2</sup></span>") == "x^2 y^2"
+
+
 def test_a_heading_that_repeats_the_mark_begins_a_note():
     mark = "<p>It fell.<a id=DOCF2 href=#FOOT2><sup>2</sup></a></p>"
     notes = "<h5><a id=FOOT2 href=#DOCF2>(2)</a></h5><p>In 1847.</p><h5>More</h5><p>x</p>"

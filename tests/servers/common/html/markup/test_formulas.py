@@ -34,6 +34,8 @@ def test_an_inline_formula_appears_once_in_its_sentence() -> None:
         "<script type='math/tex'>x^2</script>",
         "<span class=MathJax_Preview>x2</span><span class=MathJax>x2</span><script type='math/tex'>x^2</script>",
         "<img class=latex alt='x^2' src=x.png>",
+        "<img src='https://latex.codecogs.com/svg.image?\\dpi{110}x%5E2'>",
+        "<img src='https://render.githubusercontent.com/render/math?math=x%5E2'>",
     ):
         assert "Then $x^2$ grows." in read(f"<p>Then {formula} grows.</p>"), formula
         assert "Then x^2 grows." in read(f"<p>Then {formula} grows.</p>", "text"), formula
@@ -60,6 +62,8 @@ def test_mathml_without_alternative_text_is_converted_by_structure() -> None:
             "<mtable><mtr><mtd><mn>1</mn></mtd><mtd><mn>2</mn></mtd></mtr><mtr><mtd><mn>3</mn></mtd></mtr></mtable>",
             r"1 & 2 \\ 3",
         ),
+        ("<mi>f</mi><mfenced><mi>a</mi><mi>b</mi></mfenced>", "f (a, b)"),
+        ("<mfenced open='[' separators=';'><mi>a</mi><mi>b</mi></mfenced>", "[a; b)"),
         ("<mi>cosh</mi><mfrac><mi>x</mi></mfrac>", "cosh x"),
         ("<semantics><mi>x</mi><annotation encoding=text/plain>no</annotation></semantics>", "x"),
     ]:

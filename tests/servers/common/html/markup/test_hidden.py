@@ -53,6 +53,7 @@ def test_text_with_a_visible_style_is_kept():
         "overflow:hidden;height:10px",
         "background:url(none.png)",
         "color:transparent;background-clip:text",
+        "color:rgba(0,0,0,0.0.5);background:red",
     ):
         page = read(f'<p style="{style}">Shown.</p>')
         assert (page.text, page.removed.elements) == ("Seen.\n\nShown.", 0), style

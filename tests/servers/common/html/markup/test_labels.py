@@ -13,6 +13,7 @@ from tests.servers.fetch.read.html.content.test_main_content import text_of
         ("<a href=/red>Red</a><a href=/grey>Grey</a>", "Red Grey"),
         ("Press <kbd>Ctrl</kbd><kbd>K</kbd>.", "Press Ctrl K."),
         ("<label>Size</label><span>Large</span>", "Size Large"),
+        ("<my-cell>One.</my-cell><my-cell>Two</my-cell>", "One. Two"),
         ("<span>amo</span><span>unt</span>", "amount"),
         ("<span class=run>amo</span><span class=run>unt</span>", "amount"),
         ("<a href=/amount>amo</a><a href=/amount>unt</a>", "amount"),

@@ -36,6 +36,31 @@ def test_numbers_that_are_not_line_numbers_are_kept(table: str):
     assert markdown(f"<table>{table}</table>").startswith("|  |  |\n| --- | --- |\n| ")
 
 
+def test_numbers_beside_code_are_omitted_if_screen_readers_skip_them():
+    code, numbers = "<pre>if a:\n    b()</pre>", "<b>1</b><br><b>2</b>"
+    assert markdown(f"<div>{code}<div aria-hidden=true>{numbers}</div></div>") == CODE
+    assert markdown(f"<div aria-hidden=true>{numbers}</div>{code}") == CODE
+    assert markdown(f"{code}<div>{numbers}</div>") == f"{CODE}\n\n**1**  \n**2**"
+
+
+@pytest.mark.parametrize(
+    "line", ["<span style=display:flex><i>{0}</i>{1}\n</span>", "<div><i> {0}</i><b>{1}</b></div>"]
+)
+def test_a_number_at_the_beginning_of_each_line_is_omitted(line: str):
+    lines = line.format(9, "if a:") + line.format(10, "    b()")
+    assert markdown(f"<pre><code>{lines}</code></pre>") == CODE
+    assert markdown(f"<pre>{lines.replace('10', '11')}</pre>").count("11") == 1
+
+
+def test_the_number_of_a_single_line_is_omitted():
+    assert markdown("<table><tr><td class=gutter><pre>1</pre><td><pre>a</pre></table>") == "```\na\n```"
+
+
+def test_a_number_with_thousands_of_digits_is_kept():
+    number = "9" * 5_000
+    assert markdown(f"<table><tr><td>{number} 2<td><code>x</code></table>").startswith(number)
+
+
 def test_numbers_that_are_not_consecutive_are_kept():
     assert markdown("<table><tr><td>1 5<td><pre>a</pre></table>") == "1 5\n\n```\na\n```"
 

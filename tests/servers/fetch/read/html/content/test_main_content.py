@@ -512,8 +512,9 @@ def test_all_sections_of_api_documentation_are_content() -> None:
             '<section id={0}><div><a href="#{0}">Link</a><h1>{0}(Den)</h1></div><a href=/s>[s]</a></section>',
             "{0}(Den)",
         ),
+        ('<div id={0}><div>def <b>{0}</b> <a href="#{0}">#</a></div></div>', "def{0}"),
     ],
-    ids=["Haddock", "ExDoc"],
+    ids=["Haddock", "ExDoc", "Crystal"],
 )
 def test_definitions_that_a_page_links_to_are_content(definition: str, signature: str) -> None:
     names = ("foxOf", "denOf", "cubsOf", "trail")
