@@ -391,7 +391,7 @@ async def sessions_of_a_pool() -> Scenario:
 
     def context(owner: str) -> Any:
         call = SimpleNamespace(
-            method=SimpleNamespace(name="tools/call", multi_round=True),
+            method=SimpleNamespace(name="prompts/get", multi_round=True),
             round=SimpleNamespace(carried=None, answers={}, number=1),
             raw={"name": owner},
             token=None,
