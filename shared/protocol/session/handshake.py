@@ -2,13 +2,12 @@
 
     state      initialize    ping      any other request    notifications/initialized
     NEW        → OPENING     served    -32600               ignored
-    OPENING    → OPENING     served    served               → OPEN
-    OPEN       → OPENING     served    served               ignored
+    OPENING    -32600        served    served               → OPEN
+    OPEN       -32600        served    served               ignored
 
 Requests are served as soon as `initialize` is answered, even before `initialized`, since some clients send requests
 without waiting. Only messages that the server sends on its own initiative wait for OPEN (2025-11-25, Lifecycle,
-Initialization). A later `initialize` replaces the peer: programs that offer a server on stdio over a network, such as
-supergateway, start it once, and pass on the handshake of each client that connects.
+Initialization).
 """
 
 from dataclasses import replace
@@ -16,6 +15,7 @@ from enum import Enum
 from itertools import count
 from typing import Any
 
+from ...errors import InvalidRequest
 from ..identity import Identity, Peer, Principal
 from ..records import record
 from ..types.client import InitializeParams
@@ -112,7 +112,10 @@ class Handshake:
 
     def initialize(self, params: InitializeParams, identity: Identity) -> dict[str, Any]:
         """Return the result of `initialize`, with the requested version, or the newest version with a handshake if
-        the requested one is not supported."""
+        the requested one is not supported. Raises InvalidRequest if the session is already initialized.
+        """
+        if self.state is not State.NEW:
+            raise InvalidRequest("this session is already initialized")
         requested = find_version(params.protocol_version)
         # The client disconnects if it does not support the version in the answer (2025-11-25, Lifecycle, Version
         # Negotiation). A stateless version has no handshake, so it can't be negotiated here.
@@ -132,7 +135,10 @@ class Handshake:
         return result
 
     def answer(self, call: Call, identity: Identity) -> dict[str, Any]:
-        """Return the result of a `call` of a built-in method, which concerns the protocol, not a feature."""
+        """Return the result of a `call` of a built-in method, which concerns the protocol, not a feature.
+
+        Raises InvalidRequest for a second `initialize`.
+        """
         match call.method.name:
             case "initialize":
                 return self.initialize(call.params, identity)

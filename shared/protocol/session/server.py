@@ -237,7 +237,11 @@ class ServerSession:
         self._reply(refusal)
 
     def _answer_built_in(self, call: Call) -> None:
-        result = self._handshake.answer(call, self._identity)
+        try:
+            result = self._handshake.answer(call, self._identity)
+        except RpcError as error:
+            self.finish(call, error)
+            return
         # `call.peer` is the peer as it was before the handshake, but the answer must have the form of the version
         # that was just negotiated.
         if call.method.name == "initialize" and self._handshake.peer is not None:

@@ -6,7 +6,7 @@ Each method returns the refusal to send, or None if it has already answered.
 import logging
 from functools import partial
 
-from ....errors import InsufficientScope, InvalidRequest
+from ....errors import InsufficientScope
 from ....protocol.http.rules import (
     LAST_EVENT_ID,
     SESSION_ID,
@@ -49,6 +49,7 @@ class SessionRequests:
         """Process a body for a session, and answer its requests."""
         sessions = self.sessions
         is_opening = isinstance(message, Request) and message.method == "initialize"
+        # An `initialize` with a session id is passed to that session, which refuses to be initialized again.
         if is_opening and http.headers.get(SESSION_ID) is None:
             return await self._initialize(http, message)
         id_, ids = read_session_id(http.headers), request_ids(message)
@@ -62,10 +63,6 @@ class SessionRequests:
         session, ids_are_free = entry
         # Checked after the session is found, because the check depends on the negotiated version.
         refusal = check_session_message(http.headers, message, session.version)
-        if (
-            isinstance(message, Request) and is_opening
-        ):  # replicas share the peer of a session, so it can't be replaced
-            refusal = Refusal(400, failure(message.id, InvalidRequest("this session is already initialized")))
         if len(ids) > 1 and refusal is None and self._quotas is not None:
             error = await self._quotas.check(http.client, len(ids) - 1)  # admission has counted one for the POST
             refusal = None if error is None else limit_exceeded(error)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from shared.errors import InvalidRequest
 from shared.protocol.identity import Identity, Principal
 from shared.protocol.session.handshake import Handshake, State
 from shared.protocol.types.base import Implementation
@@ -63,10 +64,10 @@ def test_handshake_states_change_in_order():
 
 
 @pytest.mark.parametrize("finished", [False, True])
-def test_a_second_initialize_replaces_the_peer(finished):
+def test_a_second_initialize_is_refused(finished):
     handshake = open_handshake("2024-11-05")
     if finished:
         handshake.complete()
-    assert handshake.initialize(params("2025-06-18"), IDENTITY)["protocolVersion"] == "2025-06-18"
-    assert (handshake.peer.version.date, handshake.state) == ("2025-06-18", State.OPENING)
-    assert handshake.complete()
+    with pytest.raises(InvalidRequest, match="already initialized"):
+        handshake.initialize(params(), IDENTITY)
+    assert handshake.peer.version.date == "2024-11-05"

@@ -397,6 +397,12 @@ def test_restored_sessions_have_the_same_peer(version):
     assert peer.owner == begin(made, "c").peer.owner
 
 
+def test_restored_sessions_refuse_initialize():
+    there = restored(session())
+    there.receive(INITIALIZE)
+    assert [message.code for message in sent(there)] == [-32600]
+
+
 def test_restored_sessions_send_changes_only_after_the_handshake():
     made = session(None)
     made.receive(INITIALIZE)

@@ -53,17 +53,6 @@ async def test_a_failed_initialize_opens_no_session() -> None:
         assert await site.health() == {**await site.health(), "sessions": 0, "streams": 0}
 
 
-async def test_a_second_initialize_is_refused() -> None:
-    async with served() as site:
-        session = await site.initialize("2025-03-26")
-        first = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
-        message = site.message("initialize", first)
-        answer = await site.post(message, session)
-        error = {"code": -32600, "message": "this session is already initialized"}
-        assert (answer.status_code, answer.json()) == (400, {"jsonrpc": "2.0", "id": message["id"], "error": error})
-        assert (await site.post(site.message("ping"), session)).status_code == 200
-
-
 POST_HEADERS: list[tuple[Json, int]] = [
     ({"Mcp-Session-Id": None}, 400),
     ({"Mcp-Session-Id": "unknown"}, 404),
