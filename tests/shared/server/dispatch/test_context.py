@@ -8,6 +8,7 @@ import datetime as dt
 import re
 from dataclasses import replace
 from enum import Enum
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import anyio
@@ -19,12 +20,14 @@ from shared.errors import AnswerTimeout, DeclarationError
 from shared.protocol.session.questions import elicit_form
 from shared.protocol.shaping import shape_request
 from shared.protocol.versions import V2025_11_25
+from shared.server.dispatch.connection import serve
 from shared.server.dispatch.context import form_schema
 from shared.server.dispatch.turns import MAX_CONCURRENT
+from shared.transports.memory import memory_pair
 from tests import schemas
 from tests.clock import forward
 from tests.quiet import quiet
-from tests.shared.server.peer import ERAS, NEWEST_HANDSHAKE, STATELESS, server, talking
+from tests.shared.server.peer import ERAS, NEWEST_HANDSHAKE, PATIENCE, STATELESS, Peer, server, talking
 
 ALL = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
 MESSAGES = {"messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}], "maxTokens": 5}
@@ -543,3 +546,30 @@ async def test_brief_work_does_not_wait_for_other_work():
         gate.set()
         for id_ in waiting:
             await peer.answer(id_)
+
+
+async def test_one_client_cannot_take_all_turns():
+    app, gate = server(), anyio.Event()
+    pairs = {"ann": memory_pair(), "bob": memory_pair()}
+
+    @app.tool
+    async def work(ctx: Context[None], name: str) -> str:
+        """Works in a turn."""
+        async with ctx.turn():
+            if name == "ann":
+                await gate.wait()
+        return "done"
+
+    with anyio.fail_after(PATIENCE):
+        async with app.open() as running, anyio.create_task_group() as tasks:
+            for client, (_, theirs) in pairs.items():
+                tasks.start_soon(partial(serve, running, theirs, client=client))
+            ann, bob = (Peer(ours, STATELESS, {}) for ours, _ in pairs.values())
+            waiting = [await ann.start("work", name="ann") for _ in range(MAX_CONCURRENT)]
+            assert await bob.text("work", name="bob") == "done"
+            gate.set()
+            for id_ in waiting:
+                await ann.answer(id_)
+            for ours, theirs in pairs.values():
+                ours.close()
+                theirs.close()
