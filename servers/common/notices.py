@@ -76,7 +76,8 @@ class Notices:
         """True if the system sends no notices, so that changes must be polled."""
 
     def arm(self, directories: Iterable[str]) -> bool:
-        """Watch these directories. Return True if that took a new watch, so that everything must be checked again."""
+        """Watch these directories. Return True if they differ from those watched before, or if a new watch was
+        needed: then everything must be checked again."""
         requested: dict[str, tuple[int, int]] = {}
         for path in directories:
             try:

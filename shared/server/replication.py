@@ -1,8 +1,8 @@
-"""`Replication`: what one run of a server shares with its replicas, runs of the same server in other processes.
+"""`Replication`: what a run of a server shares with its replicas, runs of the same server in other processes.
 
-The operator may give principals their own settings. A separate run then serves them, which is a part of the main run,
-the one that was opened with the stores. To the other replicas, all parts are one replica; a change contains the name
-of its part.
+The operator may give principals their own settings. Such principals are served by separate runs, called parts. The
+main run is the one that was opened with the stores. To the other replicas, it and its parts are one replica; a change
+contains the name of its part.
 """
 
 import secrets
@@ -23,27 +23,26 @@ class Replication:
 
     def __init__(self, changes: Changes) -> None:
         self.replica: Replica | None = None
-        """The view of the shared stores; None if this is the only process."""
+        """The stores that the replicas share; None if this is the only process."""
         self.name = ""
-        """The name of the principals that this run serves, if it is a part; "" for the main run."""
-        self.questions = count(1)
+        """The name of the group of principals that this part serves; "" for the main run."""
+        self.question_ids = count(1)
         """The numbers in the ids of questions to peers, which all sessions of this replica share."""
         self.changes = changes
         self._parts: dict[str, Changes] = {}
 
     def join(self, replica: "Replica") -> None:
-        """Make this run, the main run, part of the replicas: it publishes its changes through `replica`, and receives
-        the changes of other replicas."""
+        """Connect this run to the other replicas: it publishes its changes through `replica`, and receives theirs."""
         self.replica = replica
         self.changes.share = partial(replica.bus.publish, "")
         replica.bus.listen(self._on_change)
         replica.watch(self)
 
-    def narrow(self, name: str, part: "Replication") -> None:
+    def add_part(self, name: str, part: "Replication") -> None:
         """Make `part`, which may be this run itself, the run for principals with that name."""
         self._parts[name] = part.changes
         if part is not self:
-            part.name, part.questions = name, self.questions
+            part.name, part.question_ids = name, self.question_ids
             if self.replica is not None:
                 part.changes.share = partial(self.replica.bus.publish, name)
                 # `part.join` has set the part's own handler on the bus, which has only one; it is replaced here.

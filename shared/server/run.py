@@ -157,7 +157,7 @@ class Run(Generic[State]):
             self.identity, self.method_table, self.signer, principal=principal, now=time.time, replica=number
         )
         if replica is not None:
-            session.number_questions(self.replication.questions)
+            session.number_questions(self.replication.question_ids)
         session.on_unhandled = self.hooks.on_unhandled
         return Connection(self.calls, self.changes, session, on_outgoing, client)
 
@@ -178,7 +178,7 @@ class Parts(Generic[State]):
         """Make `run` the run for principals with that name: the main run, or another one that stays open as long. The
         name `*` stands for all names without a run, which are served by the main run by default."""
         self._by_name[name] = run
-        self._main.replication.narrow(name, run.replication)
+        self._main.replication.add_part(name, run.replication)
         if run is not self._main:
             run.calls.use_memory(self._main.calls.memory)
             self._main.hooks.stoppers.append(run.stop)

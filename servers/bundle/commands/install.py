@@ -35,7 +35,7 @@ from ..hosts.shareable import has_own_paths, shareable
 from ..terminal.output import console, wrap
 from .config import EntryChoice, HostParser, choose_entry
 
-SECONDS = 60.0
+TRIAL_SECONDS = 60.0
 """Seconds that the server has to answer. Clients wait as long, since uvx may first have to download packages."""
 
 _STYLES = {"-": "red", "+": "green", " ": "dim"}
@@ -73,10 +73,11 @@ def main(argv: Sequence[str]) -> int:
     directory = Path(target.machine.home) if options.scope == "user" else Path.cwd()
     client, entry, words = selection.client, selection.entry, selection.words
     launch = Launch(client, target.path, directory, selection.server, entry, words, entry is BUNDLE)
-    # Try the server. The entry stays even if there is a fault, which the user can fix there.
+    # Try the server. Keep the entry even if the trial fails, so that the user can correct it.
     out = console()
     with out.status(f"starting it as {launch.client.title} will"):
-        trial = anyio.run(partial(try_launch, launch, target.machine, this_installation(), SECONDS, modes=MODES[:1]))
+        attempt = partial(try_launch, launch, target.machine, this_installation(), TRIAL_SECONDS, modes=MODES[:1])
+        trial = anyio.run(attempt)
     for finding in trial.findings:
         if finding.severity is not Severity.OK:
             out.print(wrap(out, plain(f"{finding.severity}: {finding.what}. Fix: {finding.fix}")))
@@ -93,12 +94,12 @@ def main(argv: Sequence[str]) -> int:
 
 def _former_arguments(target: Target, selection: EntryChoice) -> str | None:
     """Return the arguments of the entry that is replaced, without secrets, for display. None if there is no such
-    entry, or if it starts another program, of which it is unknown which arguments are secret."""
-    present = read_entries(target.client, target.path).get(selection.server.name)
-    if present is None or selection.entry is BUNDLE:
+    entry, or if it starts another program, since that one's secret arguments are unknown."""
+    existing = read_entries(target.client, target.path).get(selection.server.name)
+    if existing is None or selection.entry is BUNDLE:
         return None
-    former, program = parse_entry(target.client, selection.server.name, present), launch_command(selection.entry)
-    words = [] if former is None else [former.command or "", *former.args]
+    launch, program = parse_entry(target.client, selection.server.name, existing), launch_command(selection.entry)
+    words = [] if launch is None else [launch.command or "", *launch.args]
     if words[: len(program)] != program:
         return None
     shown = public_arguments(selection.entry, words[len(program) :])

@@ -186,7 +186,7 @@ def _write_once(rooted: RootedFiles, place: Place, request: _WriteRequest) -> Wr
         head, attributes = (b"", None) if status is None else _read_head(rooted, entry._replace(stat=status), handle)
         text, charset = _match_format(head, request, entry.place.path)
         data = encode(text, charset, place.path)
-        # Without an etag, any version may be overwritten, but an undo can restore only the version that was recorded.
+        # With an etag, or if the change is recorded for undo, only the version that was read may be replaced.
         is_exact = request.options.etag is not None or request.recorder.is_on
         put_file = partial(exchange, expected=status, data=None) if is_exact and status is not None else None
 
@@ -247,8 +247,8 @@ def _append_text(rooted: RootedFiles, entry: Entry, handle: Handle | None, reque
     require_sure(old.charset, request.text, old.data, old.text, path)
     text = request.text
     if "\n" in old.text or "\r" in old.text:
-        # CRLF becomes LF as well if the file has LF: text that is appended takes the line endings of the file, while
-        # a text that replaces a whole file may keep its own.
+        # Appended text takes the line endings of the file, also LF. A text that replaces a whole file keeps its own
+        # if the file has LF (`_match_format`).
         text = lf(text).replace("\n", eol_of(old.text))
     added = encode(text, old.charset._replace(mark=b""), path)
 

@@ -1,8 +1,9 @@
 """Examines the text of statements: their words, their parameters, and whether they may be run for reading.
 
 A read-only transaction prevents a reading statement from changing tables. So the text is examined only for effects
-that the transaction does not prevent, and to explain a refusal before the statement is sent. It is split into tokens
-as PostgreSQL does (section 4.1 of the manual) with `standard_conforming_strings` on, which every transaction sets.
+that the transaction does not prevent, and so that a refusal can be explained before the statement is sent. It is
+split into tokens as PostgreSQL does (section 4.1 of the manual) with `standard_conforming_strings` on, which every
+transaction sets.
 """
 
 import re
@@ -30,6 +31,7 @@ _CHANGE_WORDS = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
 _WORDS_AFTER = {"INSERT": "INTO", "DELETE": "FROM", "MERGE": "INTO"}
 """The second words of statements that change rows."""
 _MAIN_WORDS = CURSOR_WORDS - {"WITH"}
+"""The first words of the main query after WITH."""
 _EXPLAINABLE = CURSOR_WORDS | _CHANGE_WORDS | {"CREATE", "DECLARE", "EXECUTE", "REFRESH"}
 _MAX_LENGTH = 1_000_000
 """Maximum length of a statement, in characters."""
@@ -56,7 +58,7 @@ _TOKEN = re.compile(
 )
 _OPERAND_END = re.compile(r"""[\w)\]"']""")
 _COMMENT_MARK = re.compile(r"/\*|\*/")
-# A string continues after white space that contains a line ending. The rest has escapes if the beginning has.
+# The rest of an E'' string after white space that contains a line ending, which has escapes like its beginning.
 _CONTINUATION = re.compile(
     r"""(?:[\ \t\f\v]|--[^\n\r]*+(?=[\n\r]))*+[\n\r](?:\s++|--[^\n\r]*+[\n\r])*+
     '(?:[^'\\]++|\\.|'')*+(?P<closed>')?""",

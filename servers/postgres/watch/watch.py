@@ -54,7 +54,7 @@ class Watch(DatabaseWatch[WatchedPostgresDatabase]):
 
     async def _begin(self, name: str, key: str, table: str | None) -> str:
         watched: WatchedPostgresDatabase | None = None
-        # Meanwhile the end of all other subscriptions may have ended the watch, which then has to begin again.
+        # While `begin` waits, the end of the last other subscription may end this watch: then begin with a new one.
         while watched is None or self._watched.get(name) is not watched:
             watched = self._watched.get(name) or self._watch(name)
             await watched.begin(key, table)

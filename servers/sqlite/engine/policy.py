@@ -34,10 +34,10 @@ _DEFINITIONS = frozenset(
     }
 )
 _VIEW_ACTIONS = frozenset({sqlite3.SQLITE_CREATE_TEMP_VIEW, sqlite3.SQLITE_DROP_TEMP_VIEW})
-# SQLite reports changes of these tables whenever it declares a virtual table, even to read it, or renames something.
-# The policy can allow such changes: SQLite itself refuses statements that change these tables directly, and reports a
-# separate action for a statement that creates a table or the like. The only exception is a trigger in `temp` on a
-# table of another schema. It is recognized by the row that is inserted into `sqlite_temp_master`.
+# SQLite reports writes to these tables as a side effect of opening a virtual table or of a rename. Allowing them is
+# safe: SQLite itself refuses statements that write to these tables, and it reports CREATE and the like as actions of
+# their own. It does not for a trigger in `temp` on a table of another schema, which is recognized by the row that is
+# inserted into `sqlite_temp_master`.
 _SCHEMA_TABLES = frozenset({"sqlite_master", "sqlite_temp_master"})
 CLOSED_FUNCTIONS = frozenset({"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer"})
 """The functions that no statement may call."""
@@ -186,7 +186,7 @@ class Policy:
 
     @contextmanager
     def allow_compiling(self) -> Iterator[None]:
-        """Allow calls that can't be interrupted within the block, in which statements must only be compiled."""
+        """Within the block, allow functions that can't be interrupted: statements are compiled there, but not run."""
         tables, self._uninterruptible_tables = self._uninterruptible_tables, None
         try:
             yield

@@ -19,16 +19,16 @@ _log = logging.getLogger("shared.client.checks")
 
 @dataclass(slots=True)
 class _LazySchema:
-    """A schema that is compiled when it is first needed. `checked` remains None if the schema is unusable."""
+    """A schema that is compiled once, when it is first needed. `checked` remains None if the schema is unusable."""
 
     schema: dict[str, Any]
     checked: CheckedSchema | None = None
-    is_ready: bool = False
+    was_compiled: bool = False
 
     def find_error(self, value: object, tool: str) -> tuple[list[str], str] | None:
         try:
-            if not self.is_ready:
-                self.is_ready = True  # set first, so that an unusable schema is not compiled again
+            if not self.was_compiled:
+                self.was_compiled = True  # set first, so that an unusable schema is not compiled again
                 self.checked = CheckedSchema(self.schema)
             return None if self.checked is None else self.checked.find_error(value)
         except UnusableSchema as error:
@@ -37,9 +37,10 @@ class _LazySchema:
 
 
 class ToolChecks:
-    """The schemas of the listed tools. Results are checked against them, and with `arguments`, arguments too.
+    """The schemas of the listed tools. Results are always checked against them, arguments if `arguments` is true.
 
-    Without the extra `client`, results are not checked, and `arguments` raises ModuleNotFoundError.
+    If the extra `client` is not installed, no result is checked, and creating this with `arguments` raises
+    ModuleNotFoundError.
     """
 
     def __init__(self, *, arguments: bool) -> None:

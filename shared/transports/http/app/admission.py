@@ -61,7 +61,7 @@ class Admission:
             reply.spend = partial(quotas.spend, client)
         query, resource = scope["query_string"], scope[RESOURCE]
         http = HttpExchange(headers, sender, client, receive, reply, scope["path"], query, resource)
-        if not mount.is_alone:  # a single server would be named in every line of the log
+        if not mount.is_only_server:  # a single server would be named in every line of the log
             server_name.set(mount.name)
         await mount.endpoint.serve(scope["method"], http)
         reply.report_bytes()

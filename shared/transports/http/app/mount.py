@@ -1,9 +1,9 @@
 """One server at a path of an HTTP listener: its endpoint, lifecycle, readiness and counts.
 
-A single server has already been opened by the program, and is served at once. If there are several, each is opened
-here, in a separate task, so that its failure does not affect the others: while it starts, and after it has failed,
-its endpoint refuses requests with the reason, and the others continue. A failed server is opened again, as if it were
-new.
+If a program has only one server, the program has already opened it, and it is served at once. If there are several,
+each is opened here, in a separate task, so that its failure does not affect the others: while it starts, and after it
+has failed, its endpoint refuses requests with the reason, and the others continue. A failed server is opened again,
+as if it were new.
 """
 
 import math
@@ -55,7 +55,7 @@ class Mount:
         self.paths = (path, *sse_paths(path))
         """The paths at which the server answers."""
         self.name = name or self.server.implementation.name
-        self.is_alone = settings is None
+        self.is_only_server = settings is None
         """True if this server is the whole program, and not one of several."""
         self.trace: Observer | None = None
         """Observes received and sent messages, if the server is opened here."""
@@ -72,7 +72,7 @@ class Mount:
         self.endpoint = Endpoint(limits, path)
         self.readiness = Readiness()
         self.metrics = Metrics()
-        self.supervised = SupervisedServer(self.name, self._run, alone=self.is_alone)
+        self.supervised = SupervisedServer(self.name, self._run, alone=self.is_only_server)
         """The supervised server, whose state other parts of the program may watch."""
         self.supervised.watch(self._on_state_change)
         self._served = served
@@ -100,8 +100,9 @@ class Mount:
         return (self.server if running is None else running.identity).implementation
 
     async def claim(self, name: str, seconds: float) -> bool:
-        """Return True if no replica of the server has claimed that name before; it is then claimed for `seconds`.
-        Raises OSError if the replicas can't be reached."""
+        """Claim `name` for `seconds` for all replicas. Return False if another claim of it is still valid; always
+        True without replicas. Raises Unavailable while the server is not open, and OSError if the replicas can't be
+        reached."""
         running = self.running
         if running is None and self.stores is not None:
             raise Unavailable
@@ -119,7 +120,7 @@ class Mount:
 
     async def state(self) -> State:
         """Return the current state of the server, within two seconds. Never raises."""
-        if not self.is_alone:
+        if not self.is_only_server:
             server_name.set(self.name)
         state = await self.readiness.state()
         if state.phase is Phase.READY and self.audit is not None and self.audit.is_blocked:
@@ -151,16 +152,16 @@ class Mount:
 
     @property
     def drain_seconds(self) -> float:
-        """The seconds that pending requests have to finish when the server is closed."""
+        """How long pending requests may take to finish when the server is closed, in seconds."""
         limits = self.server.limits if self.running is None else self.running.calls.limits
         return limits.drain_seconds
 
     # Its lifecycle
 
     async def open(self) -> None:
-        """Begin to serve; returns at once if the server has yet to be opened."""
+        """Begin to serve. Waits until a program's only server is open; one of several is opened in the background."""
         self.supervised.start()
-        if self.is_alone:
+        if self.is_only_server:
             await self._is_open.wait()
 
     async def close(self) -> bool:

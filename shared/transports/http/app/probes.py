@@ -62,7 +62,7 @@ class Probes:
         for mount in self._mounts:
             counts.update(sessions=mount.endpoint.sessions, streams=mount.endpoint.streams)
         running = self._mounts[0].running
-        if self._mounts[0].is_alone and running is not None:
+        if self._mounts[0].is_only_server and running is not None:
             return JSONResponse({**health(running, **counts), **self._worker_field})
         return JSONResponse({"status": "ok", "version": __version__, **counts, **self._worker_field})
 
