@@ -46,7 +46,7 @@ def test_options_and_rules_reach_every_mount(tmp_path: Path, monkeypatch: pytest
     assert limited == [("sqlite", 4), ("prompts", 4), ("fetch", 4)]
     assert (http.limits.clients.calls, http.limits.sessions.sessions) == (3, 7)
     sqlite, *others, joined = mounts
-    assert [(len(mount.extensions), mount.is_alone) for mount in mounts] == [
+    assert [(len(mount.extensions), mount.is_only_server) for mount in mounts] == [
         (3, False),
         *[(1, False)] * 2,
         (2, False),
