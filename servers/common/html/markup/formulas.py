@@ -75,8 +75,8 @@ def show_formulas(root: HtmlElement) -> None:
         # A picture may have hidden MathML with the same content next to it.
         if picture.get("alt") and _FORMULA_PICTURE.search(picture.get("class") or ""):
             _put_tex(picture, picture.get("alt"))
-        elif made := _FORMULA_SERVICE.search(unquote(picture.get("src") or "")):
-            _put_tex(picture, made[1].replace("&space;", " "))
+        elif drawn := _FORMULA_SERVICE.search(unquote(picture.get("src") or "")):
+            _put_tex(picture, drawn[1].replace("&space;", " "))
 
 
 def _put_tex(element: HtmlElement, tex: str) -> None:
