@@ -118,21 +118,22 @@ class AuditFile:
         file = io.FileIO(fd, "a")
         try:
             protect_file(fd, self._path)
-            status, is_torn = os.fstat(fd), self._has_torn_end()
+            status, is_torn = os.fstat(fd), _has_torn_end(fd)
         except (OSError, ValueError):
             file.close()
             raise
         self._fd, self._identity, self._is_torn = fd, (status.st_dev, status.st_ino), is_torn
         return file
 
-    def _has_torn_end(self) -> bool:
-        """Return True if the file ends with a part of a line, which a process left when it died."""
-        with self._path.open("rb", buffering=0) as file:
-            size = None
-            while size != (size := file.seek(0, os.SEEK_END)):
-                file.seek(max(0, size - 1))
-                if file.read(1) in (b"", b"\n"):
-                    return False
-                # Another process may just be writing the line, so wait and look again.
-                time.sleep(_WRITING_SECONDS)
-            return True
+
+def _has_torn_end(fd: int) -> bool:
+    """Return True if the file ends with a part of a line, which a process left when it died."""
+    size = None
+    # Read by its descriptor: another process may have rotated the file since it was opened.
+    while size != (size := os.lseek(fd, 0, os.SEEK_END)):
+        os.lseek(fd, max(0, size - 1), os.SEEK_SET)
+        if os.read(fd, 1) in (b"", b"\n"):
+            return False
+        # Another process may just be writing the line, so wait and look again.
+        time.sleep(_WRITING_SECONDS)
+    return True

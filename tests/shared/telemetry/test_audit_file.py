@@ -182,3 +182,18 @@ def test_a_line_in_progress_is_not_treated_as_torn(tmp_path: Path, monkeypatch: 
     file.write(b"three\n")
     file.close()
     assert path.read_bytes() == b"one\ntwo\nthree\n"
+
+
+def test_a_file_that_is_rotated_while_it_is_opened_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, protect = tmp_path / "audit", audit_file.protect_file
+
+    def rotate(fd: int, opened: Path) -> None:
+        protect(fd, opened)
+        path.rename(f"{path}.1")
+
+    monkeypatch.setattr(audit_file, "protect_file", rotate)
+    file = AuditFile(path)
+    monkeypatch.undo()
+    file.write(b"one\n")
+    file.close()
+    assert path.read_bytes() == b"one\n"
