@@ -311,6 +311,15 @@ def servers_stand_alone(source: Source) -> Findings:
             yield one.line, f"a domain file imports {one.target}"
 
 
+def imports_inside_a_server_are_relative(source: Source) -> Findings:
+    if source.path.count("/") < 2 or not source.path.startswith("servers/"):
+        return
+    package = f"servers.{source.part}."
+    for node in _walk(source, re.escape(f"from {package[:-1]}")):
+        if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith(package) and not node.level:
+            yield node.lineno, f"imports {node.module} by its absolute name"
+
+
 def _is_face(path: Path) -> bool:
     return path.name in FACES or path.parent.name == "features"
 
@@ -440,6 +449,7 @@ RULES: list[Callable[[Source], Findings]] = [
     shared_knows_no_server,
     servers_go_down_their_ladder,
     servers_stand_alone,
+    imports_inside_a_server_are_relative,
     no_sdk,
     dates_live_in_versions,
     only_protocol_reads_the_version,

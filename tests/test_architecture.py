@@ -111,6 +111,11 @@ SNIPPETS: list[tuple[Callable[[Source], Findings], str, str]] = [
     (rules.servers_go_down_their_ladder, "servers/gateway/x.py", "import servers.common.y\nimport servers.a  #!"),
     (rules.servers_go_down_their_ladder, "servers/gateway/x.py", "from ..bundle import y  #!\nfrom .y import z"),
     (rules.servers_go_down_their_ladder, "servers/bundle/x.py", "import servers.a\nimport servers.__main__  #!"),
+    (
+        rules.imports_inside_a_server_are_relative,
+        "servers/a/b/c.py",
+        "from . import d\nfrom servers.common import x\nfrom servers.a.b import d  #!",
+    ),
     (rules.servers_stand_alone, "servers/a/server.py", "import shared, servers.a.x\nimport servers.b  #!"),
     (rules.servers_stand_alone, "servers/a/paths.py", "import pathlib\nfrom shared import ToolError  #!"),
     (rules.servers_stand_alone, "servers/a/features/paths.py", "import shared\nimport servers.b  #!"),

@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable, Iterable
 from typing import NamedTuple
 
-from servers.postgres.engine.link import Ask, Rows
-from servers.postgres.values import Type
+from .engine.link import Ask, Rows
+from .values import Type
 
 Run = Callable[..., Awaitable[Rows]]
 """Runs one statement with its parameters, like `Link.run`."""

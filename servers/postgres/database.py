@@ -18,28 +18,29 @@ from servers.common.sql.schema.overview import DatabaseSummary, TableList, Table
 from servers.common.sql.schema.table import TableDescription, TableRequest
 from servers.common.sql.write.consent import Consent, Figures
 from servers.common.sql.write.results import FormattedResult, ResponseLimits, Statement
-from servers.postgres.catalog import Session, Types
-from servers.postgres.commits import CommitCallback, ignore_commit
-from servers.postgres.engine.connecting import OpeningError
-from servers.postgres.engine.deadline import Deadline, Limits
-from servers.postgres.engine.link import Link, open_link
-from servers.postgres.engine.pool import Pool
-from servers.postgres.engine.sharing import is_shared
-from servers.postgres.engine.statement_text import ChangeError, find_kind, find_parameters
-from servers.postgres.engine.target import Target
-from servers.postgres.errors import BAD_TEXT, BAD_TIME, DENIED, NOT_UNIQUE, PostgresError
-from servers.postgres.health.health import check_health, format_health
-from servers.postgres.query import plans, rows
-from servers.postgres.query.columns import ColumnTypes
-from servers.postgres.query.exporting import write_export
-from servers.postgres.query.reading import MODE, bind, check
-from servers.postgres.query.snapshots import Snapshots
-from servers.postgres.schema import overview, script, table
-from servers.postgres.schema.names import find_relation, suggest_names, suggest_readable
-from servers.postgres.values import encode_parameter
-from servers.postgres.write import execution, importing
-from servers.postgres.write import session as writing
-from servers.postgres.write.allowed import NO_MORE_DDL, AllowedDdl, check_change
+
+from .catalog import Session, Types
+from .commits import CommitCallback, ignore_commit
+from .engine.connecting import OpeningError
+from .engine.deadline import Deadline, Limits
+from .engine.link import Link, open_link
+from .engine.pool import Pool
+from .engine.sharing import is_shared
+from .engine.statement_text import ChangeError, find_kind, find_parameters
+from .engine.target import Target
+from .errors import BAD_TEXT, BAD_TIME, DENIED, NOT_UNIQUE, PostgresError
+from .health.health import check_health, format_health
+from .query import plans, rows
+from .query.columns import ColumnTypes
+from .query.exporting import write_export
+from .query.reading import MODE, bind, check
+from .query.snapshots import Snapshots
+from .schema import overview, script, table
+from .schema.names import find_relation, suggest_names, suggest_readable
+from .values import encode_parameter
+from .write import execution, importing
+from .write import session as writing
+from .write.allowed import NO_MORE_DDL, AllowedDdl, check_change
 
 log = logging.getLogger("servers.postgres")
 

@@ -2,7 +2,8 @@
 
 from servers.common.sql.dialect import Dialect
 from servers.common.sql.uris import Uris
-from servers.postgres.engine.statement_text import find_parameters, split_statements
+
+from .engine.statement_text import find_parameters, split_statements
 
 POSTGRES = Dialect(
     uris=Uris("postgres"),

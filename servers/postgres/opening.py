@@ -7,13 +7,14 @@ from functools import partial
 
 from servers.common.sql.database import Databases
 from servers.common.sql.errors import SqlError
-from servers.postgres.database import PostgresDatabase
-from servers.postgres.engine.connecting import OpeningError
-from servers.postgres.engine.deadline import Deadline, Limits
-from servers.postgres.engine.hidden_columns import check_hidden
-from servers.postgres.engine.rights import Rights, check_rights, read_rights
-from servers.postgres.engine.target import Target
-from servers.postgres.write.allowed import NO_MORE_DDL, AllowedDdl
+
+from .database import PostgresDatabase
+from .engine.connecting import OpeningError
+from .engine.deadline import Deadline, Limits
+from .engine.hidden_columns import check_hidden
+from .engine.rights import Rights, check_rights, read_rights
+from .engine.target import Target
+from .write.allowed import NO_MORE_DDL, AllowedDdl
 
 log = logging.getLogger("servers.postgres")
 

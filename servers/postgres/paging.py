@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from servers.common.sql.query.pages import AnswerLimits, Page, PageBuilder
-from servers.postgres.catalog import Session
-from servers.postgres.engine.answers import Cell
-from servers.postgres.values import Codec
+
+from .catalog import Session
+from .engine.answers import Cell
+from .values import Codec
 
 _CURSOR = "mcp_bundle_rows"
 _GROWTH_FACTOR = 4

@@ -16,8 +16,9 @@ from pydantic_core import to_json
 
 from servers.common.sql.errors import SqlError
 from servers.common.sql.query.pages import Row
-from servers.postgres.arrays import format_array, parse_array
-from servers.postgres.engine.answers import Cell, ListText
+
+from .arrays import format_array, parse_array
+from .engine.answers import Cell, ListText
 
 _MAX_EXACT = 1 << 53
 """Integers up to this are exact even if JSON numbers are parsed as IEEE 754 doubles (RFC 8259, section 6)."""

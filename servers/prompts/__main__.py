@@ -17,7 +17,7 @@ def main() -> None:
     """Run the server, or the command in the first argument, and exit with its code."""
     arguments = sys.argv[1:]
     if arguments and arguments[0] in COMMANDS:
-        from servers.prompts.cli.parser import run
+        from .cli.parser import run
 
         sys.exit(run(arguments))
     start(__package__, epilog=HELP)

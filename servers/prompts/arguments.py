@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from servers.prompts.errors import PromptError
-from servers.prompts.format.definitions import Argument, Prompt
 from shared.text import is_unicode, join_lines
+
+from .errors import PromptError
+from .format.definitions import Argument, Prompt
 
 MAX_CHARACTERS = 500_000
 """Maximum number of characters of one argument."""

@@ -17,19 +17,20 @@ from servers.common.sql.schema.overview import DatabaseSummary, TableList, Table
 from servers.common.sql.schema.table import TableDescription, TableRequest
 from servers.common.sql.write.consent import Consent, Figures
 from servers.common.sql.write.results import FormattedResult, ResponseLimits, Statement
-from servers.sqlite.engine.connection import Work
-from servers.sqlite.engine.database import Database
-from servers.sqlite.engine.entries import build_schema_sql
-from servers.sqlite.query import query as queries
-from servers.sqlite.query import rows
-from servers.sqlite.query.exporting import write_export
-from servers.sqlite.query.query import Answer
-from servers.sqlite.query.snapshots import Snapshots
-from servers.sqlite.schema import overview, table
-from servers.sqlite.values import decode_value
-from servers.sqlite.write import execution, importing
-from servers.sqlite.write.backups import Backup, back_up
-from servers.sqlite.write.session import Session, write
+
+from .engine.connection import Work
+from .engine.database import Database
+from .engine.entries import build_schema_sql
+from .query import query as queries
+from .query import rows
+from .query.exporting import write_export
+from .query.query import Answer
+from .query.snapshots import Snapshots
+from .schema import overview, table
+from .values import decode_value
+from .write import execution, importing
+from .write.backups import Backup, back_up
+from .write.session import Session, write
 
 T = TypeVar("T")
 

@@ -2,7 +2,8 @@
 
 from servers.common.sql.dialect import Dialect
 from servers.common.sql.uris import Uris
-from servers.sqlite.engine.sql import find_parameters, split_statements
+
+from .engine.sql import find_parameters, split_statements
 
 SQLITE = Dialect(
     uris=Uris("sqlite"),

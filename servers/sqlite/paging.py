@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from servers.common.sql.query.pages import AnswerLimits, Page, PageBuilder, Row, fetch, find_space_for_rows, measure
-from servers.sqlite.values import encode_row, encode_rows, find_type, find_types
+
+from .values import encode_row, encode_rows, find_type, find_types
 
 
 def fill_page(names: Sequence[str], rows: Iterator[Row], limits: AnswerLimits) -> tuple[Page, list[Row]]:

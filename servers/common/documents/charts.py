@@ -4,7 +4,7 @@ from html import escape
 
 from lxml.etree import _Element as Element
 
-from servers.common.documents.package import text_of
+from .package import text_of
 
 _C = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 MAX_POINTS = 500

@@ -9,8 +9,8 @@ from urllib.parse import unquote, urlsplit
 from lxml import etree
 from lxml.html import HTMLParser, document_fromstring
 
-from servers.common.documents.document import Document, DocumentError
-from servers.common.documents.package import Package, facts_of, parse_xml
+from .document import Document, DocumentError
+from .package import Package, facts_of, parse_xml
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"

@@ -3,7 +3,7 @@
 import re
 from typing import Literal
 
-from servers.common.documents.document import DocumentError
+from .document import DocumentError
 
 DocumentKind = Literal["word", "sheets", "slides", "opendocument", "epub"]
 DOCUMENTS: tuple[DocumentKind, ...] = ("word", "sheets", "slides", "opendocument", "epub")

@@ -11,9 +11,9 @@ from itertools import islice
 from lxml import etree
 from lxml.etree import _Element as Element
 
-from servers.common.documents.document import Document, DocumentError, Facts, left_out_notes
-from servers.common.documents.package import Package, facts_of, text_of
-from servers.common.documents.page_ranges import choose_pages
+from .document import Document, DocumentError, Facts, left_out_notes
+from .package import Package, facts_of, text_of
+from .page_ranges import choose_pages
 
 MAX_CELLS = 30_000
 """Maximum number of cells that are read, in all tables together."""

@@ -14,7 +14,7 @@ from zipfile import BadZipFile, ZipFile
 from lxml import etree
 from lxml.etree import _Element as Element
 
-from servers.common.documents.document import DocumentError, Facts
+from .document import DocumentError, Facts
 
 MAX_PARTS = 20_000
 """Maximum number of parts."""

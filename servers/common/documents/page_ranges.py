@@ -3,8 +3,9 @@
 import re
 from collections.abc import Iterable
 
-from servers.common.documents.document import DocumentError
 from shared.text import quote_name
+
+from .document import DocumentError
 
 _RANGE = re.compile(r"\s*([1-9][0-9]{0,6})\s*(?:(-)\s*([0-9]{1,7})?\s*)?")
 

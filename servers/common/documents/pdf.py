@@ -11,8 +11,8 @@ from typing import NamedTuple
 from pypdf import PdfReader
 from pypdf.errors import DependencyError, PyPdfError
 
-from servers.common.documents.document import DocumentError, Facts
-from servers.common.documents.page_ranges import choose_pages, format_ranges
+from .document import DocumentError, Facts
+from .page_ranges import choose_pages, format_ranges
 
 MAX_PAGES = 2_000
 """Maximum number of pages that are read."""

@@ -6,10 +6,10 @@ from typing import NamedTuple
 from lxml.etree import Element
 from lxml.html import HtmlElement
 
-from servers.common.documents.document import Document
-from servers.common.documents.kinds import DocumentKind
-from servers.common.html.tree import length, parse
-from servers.common.html.visible import keep_visible
+from ..html.tree import length, parse
+from ..html.visible import keep_visible
+from .document import Document
+from .kinds import DocumentKind
 
 DocumentReader = Callable[[bytes, str | None, str | None], Document]
 """Takes the bytes of a file, page ranges (`pages`), and the name of a sheet (`section`). Most kinds ignore the latter
@@ -24,22 +24,22 @@ hard to read."""
 def document_reader(kind: DocumentKind) -> DocumentReader:
     """Import and return the reader for one kind of documents. The reader raises DocumentError."""
     if kind == "word":
-        from servers.common.documents.word import read_word
+        from .word import read_word
 
         return lambda body, pages, section: read_word(body)
     if kind == "sheets":
-        from servers.common.documents.sheets import read_sheets
+        from .sheets import read_sheets
 
         return lambda body, pages, section: read_sheets(body, section)
     if kind == "slides":
-        from servers.common.documents.slides import read_slides
+        from .slides import read_slides
 
         return lambda body, pages, section: read_slides(body, pages)
     if kind == "epub":
-        from servers.common.documents.epub import read_epub
+        from .epub import read_epub
 
         return lambda body, pages, section: read_epub(body)
-    from servers.common.documents.opendocument import read_opendocument
+    from .opendocument import read_opendocument
 
     return read_opendocument
 

@@ -11,10 +11,10 @@ from zipfile import BadZipFile
 
 from openpyxl.utils.exceptions import InvalidFileException
 
-from servers.common.documents.document import Document, DocumentError, left_out_notes
-from servers.common.documents.package import Package
-from servers.common.documents.uncomputed import count_uncomputed
-from servers.common.documents.workbook import open_workbook
+from .document import Document, DocumentError, left_out_notes
+from .package import Package
+from .uncomputed import count_uncomputed
+from .workbook import open_workbook
 
 MAX_CELLS = 30_000
 """Maximum number of cells with a value that are read from a workbook."""

@@ -10,11 +10,11 @@ from html import escape
 
 from lxml.etree import _Element as Element
 
-from servers.common.documents.charts import chart_html
-from servers.common.documents.document import Document, left_out_notes
-from servers.common.documents.formulas import tex_of
-from servers.common.documents.package import Package, text_of
-from servers.common.documents.page_ranges import choose_pages
+from .charts import chart_html
+from .document import Document, left_out_notes
+from .formulas import tex_of
+from .package import Package, text_of
+from .page_ranges import choose_pages
 
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"

@@ -6,10 +6,11 @@ from functools import cached_property
 from importlib.util import find_spec
 from typing import NamedTuple
 
-from servers.common.documents.document import DocumentError
-from servers.common.documents.kinds import COMPOUND_FILE, ZIP_START, document_kind
-from servers.common.workers import pool
 from shared.text import join_lines
+
+from ..workers import pool
+from .document import DocumentError
+from .kinds import COMPOUND_FILE, ZIP_START, document_kind
 
 LIBRARIES = ("lxml", "mammoth", "openpyxl", "pypdf")
 """The packages that the extra `documents` installs."""

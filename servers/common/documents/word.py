@@ -15,9 +15,9 @@ from lxml.etree import _Element as Element
 from mammoth import html
 from mammoth.documents import Image
 
-from servers.common.documents.document import Document, DocumentError, left_out_notes
-from servers.common.documents.formulas import tex_of
-from servers.common.documents.package import Package, text_of
+from .document import Document, DocumentError, left_out_notes
+from .formulas import tex_of
+from .package import Package, text_of
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}oMath"

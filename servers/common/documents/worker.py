@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Sequence
 
-from servers.common.documents.document import DocumentError
-from servers.common.documents.kinds import DocumentKind
-from servers.common.html.invisible import strip_invisible
-from servers.common.workers.frames import Head
-from servers.common.workers.serving import FileReader, serve
 from shared.text import quote_name
+
+from ..html.invisible import strip_invisible
+from ..workers.frames import Head
+from ..workers.serving import FileReader, serve
+from .document import DocumentError
+from .kinds import DocumentKind
 
 _MAX_CHARACTERS = 5_000_000
 """Maximum length of a text that is returned, in characters."""
@@ -39,15 +40,15 @@ def main(timeout: float, mebibytes: int, requests: int) -> None:
 
 def pdf_reader(timeout: float) -> TextReader:
     """Return a reader for PDFs. It begins no page after `_TIME_SHARE` of the `timeout` in seconds."""
-    from servers.common.documents.pdf import Pdf
+    from .pdf import Pdf
 
     return lambda head, body: Pdf(body).read(head["pages"], timeout * _TIME_SHARE)
 
 
 def text_reader(kind: DocumentKind) -> TextReader:
     """Import the libraries for one kind of documents, and return a reader for it."""
-    from servers.common.documents.reading import document_reader, visible_document
-    from servers.common.html.writer import write
+    from ..html.writer import write
+    from .reading import document_reader, visible_document
 
     read = document_reader(kind)
 

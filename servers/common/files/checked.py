@@ -15,10 +15,11 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from servers.common.files.names import components, is_short
-from servers.common.files.roots import Roots
 from shared.coded_errors import PathError, os_errors
 from shared.program.files.entries import Entry, Place, is_same, list_entries
+
+from .names import components, is_short
+from .roots import Roots
 
 
 class PathWalker:

@@ -16,8 +16,8 @@ automaton of `Glob`.
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, reduce
 
-from servers.common.files.names import compose
-from servers.common.globs import Glob, States
+from ..globs import Glob, States
+from .names import compose
 
 SECRETS = (
     *(".env", ".env.*", ".netrc", "_netrc", ".git-credentials", ".npmrc", ".pypirc", ".pgpass", ".my.cnf"),

@@ -13,12 +13,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from servers.common.files.denylist import DenylistState
-from servers.common.files.names import components
-from servers.common.files.rooted_files import RootedFiles, require_regular
 from shared.coded_errors import PathError, from_os_error
 from shared.program.files.entries import Handle, Place, list_entries
 from shared.program.files.system import SYSTEM
+
+from .denylist import DenylistState
+from .names import components
+from .rooted_files import RootedFiles, require_regular
 
 MAX_OPEN_LEVELS = 16
 """Maximum number of levels whose directories stay open."""

@@ -19,10 +19,11 @@ from collections.abc import Callable
 from functools import cache
 from typing import TypeVar
 
-from servers.common.files.locks import lock_new_file
 from shared.coded_errors import PathError
 from shared.program.files.atomic import append, overwrite, rename, sync
 from shared.program.files.entries import Entry, open_to_append, open_to_read, read_bytes, stat_entry
+
+from .locks import lock_new_file
 
 try:
     import fcntl

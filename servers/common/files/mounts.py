@@ -12,9 +12,10 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from servers.common.files.names import components
 from shared.program.files.entries import Place
 from shared.program.files.system import BASE_FLAGS
+
+from .names import components
 
 MOUNTINFO = Path("/proc/self/mountinfo")
 _LOCAL = frozenset({"btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "ramfs", "tmpfs", "xfs", "zfs"})

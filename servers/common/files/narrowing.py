@@ -14,11 +14,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
-from servers.common.files.names import collapse, components, fold, path_of
-from servers.common.files.rooted_files import RootedFiles
-from servers.common.files.roots import Roots
 from shared.coded_errors import PathError
 from shared.program.files.entries import Place
+
+from .names import collapse, components, fold, path_of
+from .rooted_files import RootedFiles
+from .roots import Roots
 
 MAX_ROOTS = 100
 """Maximum number of roots of one client; further ones are ignored."""

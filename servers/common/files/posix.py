@@ -23,12 +23,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from servers.common.files.denylist import DenylistState
-from servers.common.files.names import components
-from servers.common.files.roots import Roots
 from shared.coded_errors import PathError, os_errors
 from shared.program.files.entries import Entry, Place
 from shared.program.files.system import SYSTEM
+
+from .denylist import DenylistState
+from .names import components
+from .roots import Roots
 
 MAX_LINKS = 40
 """Maximum number of links that one walk follows, the same as in Linux."""

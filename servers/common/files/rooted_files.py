@@ -10,11 +10,12 @@ import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from servers.common.files.checked import PathWalker
-from servers.common.files.posix import DescriptorWalker
-from servers.common.files.roots import Roots
 from shared.coded_errors import PathError, os_errors
 from shared.program.files.entries import RACE_FREE, Entry, Handle, Place, enter_directory, open_to_read
+
+from .checked import PathWalker
+from .posix import DescriptorWalker
+from .roots import Roots
 
 Walker = DescriptorWalker | PathWalker
 """Finds entries by descriptors, or by paths that are resolved twice."""

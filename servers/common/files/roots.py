@@ -18,11 +18,12 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from servers.common.files.denylist import Denylist, DenylistState
-from servers.common.files.names import collapse, components, differ_in_case, fold, path_of, uri
 from shared.coded_errors import PathError
 from shared.program.files.entries import Place
 from shared.text import quote_name
+
+from .denylist import Denylist, DenylistState
+from .names import collapse, components, differ_in_case, fold, path_of, uri
 
 
 class Roots:

@@ -19,11 +19,12 @@ from itertools import islice
 from operator import attrgetter
 from typing import TypeVar
 
-from servers.common.files.mounts import Mounts
-from servers.common.files.rooted_files import RootedFiles
-from servers.common.files.roots import Roots
 from shared.program.files.entries import Place, SmallFile
 from shared.program.files.system import DIRECTORY, READ, SCAN
+
+from .mounts import Mounts
+from .rooted_files import RootedFiles
+from .roots import Roots
 
 try:
     import resource

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from lxml.html import HtmlElement
 
-from servers.common.html.tree import HEADINGS, length, names_in
+from .tree import HEADINGS, length, names_in
 
 _LANGUAGE_CLASS = re.compile(
     r"(?:^|\s)(?:language|lang|highlight-source|highlight-text|highlight|brush)[-:]\s?([\w+#.-]{1,30})(?![\w-])"

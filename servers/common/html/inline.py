@@ -9,12 +9,12 @@ from urllib.parse import urldefrag
 
 from lxml.html import HtmlElement
 
-from servers.common.html.indices import write_script
-from servers.common.html.markup.embedded import EMBEDDED
-from servers.common.html.markup.footnotes import NOTE
-from servers.common.html.markup.formulas import split_tex, tex_of
-from servers.common.html.tree import names_in, squeeze
-from servers.common.html.urls import absolute_url, picture_url
+from .indices import write_script
+from .markup.embedded import EMBEDDED
+from .markup.footnotes import NOTE
+from .markup.formulas import split_tex, tex_of
+from .tree import names_in, squeeze
+from .urls import absolute_url, picture_url
 
 _SPACE = re.compile(r"[ \t\r\n\f\v\u00a0]+")
 _SPECIAL_ANYWHERE = (

@@ -8,7 +8,7 @@ from urllib.parse import urljoin, urlsplit
 
 from lxml.html import HtmlElement
 
-from servers.common.html.invisible import strip_invisible
+from .invisible import strip_invisible
 
 _MAX_URL = 2_000
 """Maximum number of characters of a URL; a longer one is not linked."""

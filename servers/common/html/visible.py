@@ -4,19 +4,19 @@ from typing import NamedTuple
 
 from lxml.html import HtmlElement
 
-from servers.common.html.markup.aria import show_attributes
-from servers.common.html.markup.captions import mark_captions
-from servers.common.html.markup.drawings import show_drawings
-from servers.common.html.markup.footnotes import mark_footnotes
-from servers.common.html.markup.formulas import drop_drawn_formulas, show_formulas
-from servers.common.html.markup.headings import end_headings
-from servers.common.html.markup.hidden import remove_hidden
-from servers.common.html.markup.numbered import remove_line_numbers
-from servers.common.html.markup.preformatted import mark_preformatted
-from servers.common.html.markup.tables import repair_tables
-from servers.common.html.markup.terms import end_terms
-from servers.common.html.markup.unscripted import show_unscripted
-from servers.common.html.tree import flatten
+from .markup.aria import show_attributes
+from .markup.captions import mark_captions
+from .markup.drawings import show_drawings
+from .markup.footnotes import mark_footnotes
+from .markup.formulas import drop_drawn_formulas, show_formulas
+from .markup.headings import end_headings
+from .markup.hidden import remove_hidden
+from .markup.numbered import remove_line_numbers
+from .markup.preformatted import mark_preformatted
+from .markup.tables import repair_tables
+from .markup.terms import end_terms
+from .markup.unscripted import show_unscripted
+from .tree import flatten
 
 
 class VisibleResult(NamedTuple):

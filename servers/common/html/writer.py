@@ -10,13 +10,14 @@ from collections.abc import Callable
 
 from lxml.html import HtmlElement, fragment_fromstring
 
-from servers.common.html.blocks import code_text, is_data, language, write_rows, write_table
-from servers.common.html.inline import Inline, code_span
-from servers.common.html.markup.embedded import EMBEDDED
-from servers.common.html.markup.footnotes import NOTE
-from servers.common.html.markup.labels import separate_labels
-from servers.common.html.tree import BLOCKS, HEADINGS, MAX_CAPTION_LENGTH, is_paragraph, length, squeeze
 from shared.text import code_block
+
+from .blocks import code_text, is_data, language, write_rows, write_table
+from .inline import Inline, code_span
+from .markup.embedded import EMBEDDED
+from .markup.footnotes import NOTE
+from .markup.labels import separate_labels
+from .tree import BLOCKS, HEADINGS, MAX_CAPTION_LENGTH, is_paragraph, length, squeeze
 
 _BLOCK_BEGINNING = re.compile(
     r"^(?:#{1,6}(?=\s|$)|>|[-+*](?=\s|$)|~{3}|={2,}\s*$|-{2,}\s*$)|^(\d{1,9})(?=[.)](?:\s|$))"

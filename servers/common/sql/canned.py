@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 
 from anyio import to_thread
 
-from servers.common.sql.errors import SqlError
 from shared.program.files.entries import open_unblocked
 from shared.yaml import YamlError, read_yaml
+
+from .errors import SqlError
 
 log = logging.getLogger("servers.sql")
 

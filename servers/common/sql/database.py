@@ -7,18 +7,18 @@ tool names and the rules for confirmation are the same for all engines.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Generic, Protocol, TypeVar
 
-from servers.common.sql.errors import SqlError
-from servers.common.sql.importing.imports import Import, ImportResult
-from servers.common.sql.jobs import Job
-from servers.common.sql.query.formats import ExportRequest
-from servers.common.sql.query.pages import AnswerLimits
-from servers.common.sql.query.plan import Plan
-from servers.common.sql.query.query import Parameters, Query, QueryRows, TableRows
-from servers.common.sql.schema.lines import ByteBudget
-from servers.common.sql.schema.overview import DatabaseSummary, TableList, TablePage
-from servers.common.sql.schema.table import TableDescription, TableRequest
-from servers.common.sql.write.consent import Consent, Figures
-from servers.common.sql.write.results import FormattedResult, ResponseLimits, Statement
+from .errors import SqlError
+from .importing.imports import Import, ImportResult
+from .jobs import Job
+from .query.formats import ExportRequest
+from .query.pages import AnswerLimits
+from .query.plan import Plan
+from .query.query import Parameters, Query, QueryRows, TableRows
+from .schema.lines import ByteBudget
+from .schema.overview import DatabaseSummary, TableList, TablePage
+from .schema.table import TableDescription, TableRequest
+from .write.consent import Consent, Figures
+from .write.results import FormattedResult, ResponseLimits, Statement
 
 
 class Database(Protocol):

@@ -7,9 +7,10 @@ are put between marks (see `texts`), each on one line.
 
 from collections.abc import Sequence
 
-from servers.common.sql.texts import fence
 from shared.coded_errors import CodedError
 from shared.text import escape
+
+from .texts import fence
 
 PARAMETER_AS_NAME = "A parameter is a value, never the name of a table or column: write the name in the statement."
 """The suggestion of the error if a statement has a parameter instead of a name."""

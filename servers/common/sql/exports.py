@@ -14,13 +14,13 @@ from typing import NamedTuple, Self
 
 from anyio import to_thread
 
-from servers.common.sql.database import Database
-from servers.common.sql.errors import SqlError
-from servers.common.sql.handles import ProcessNames
-from servers.common.sql.jobs import Job
-from servers.common.sql.query.formats import FORMATS, ExportRequest, FormatName
-from servers.common.sql.query.query import Query
-from servers.common.sql.temporary import temporary_directory
+from .database import Database
+from .errors import SqlError
+from .handles import ProcessNames
+from .jobs import Job
+from .query.formats import FORMATS, ExportRequest, FormatName
+from .query.query import Query
+from .temporary import temporary_directory
 
 _MAX_EXPORTS = 16
 """Maximum number of exports of one owner."""

@@ -9,7 +9,7 @@ import os
 import re
 from base64 import urlsafe_b64encode
 
-from servers.common.sql.errors import SqlError
+from .errors import SqlError
 
 _MARK_BYTES, _SECRET_BYTES = 3, 9
 """Numbers of random bytes: for the mark, which has four base64 characters, and for the twelve that can't be

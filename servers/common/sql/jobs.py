@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
-from servers.common.sql.errors import SqlError
+from .errors import SqlError
 
 
 class JobProgress(NamedTuple):

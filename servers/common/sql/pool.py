@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 import anyio
 
-from servers.common.sql.errors import SqlError
+from .errors import SqlError
 
 C = TypeVar("C")
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from anyio.abc import TaskGroup
 
-from servers.common.web.app_pages import page_loader
 from shared import Features, Implementation, Opening, Run, Server, ToolError, __version__
 from shared.extensions.apps import App, apps
 from shared.extensions.tasks import tasks
 from shared.program.files.entries import CHECKED_TWICE, RACE_FREE
 from shared.server.dispatch.turns import Turns
 
+from ..web.app_pages import page_loader
 from .database import Database, Databases
 from .dialect import Dialect
 from .errors import SqlError

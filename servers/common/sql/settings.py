@@ -11,8 +11,9 @@ from typing import Annotated, ClassVar, Protocol, Self
 
 from pydantic import AfterValidator, BaseModel, Field, PrivateAttr, model_validator
 
-from servers.common.within import resolve_within
 from shared.program.settings.options import expand_home, option
+
+from ..within import resolve_within
 
 
 class Narrowing(BaseModel, defer_build=True):

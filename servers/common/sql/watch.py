@@ -14,8 +14,7 @@ from typing import Generic, TypeVar
 import anyio
 from anyio import to_thread
 
-from servers.common.notices import Notices, wait_in_thread
-
+from ..notices import Notices, wait_in_thread
 from .database import Named
 from .errors import SqlError
 from .uris import Target, Uris

@@ -13,9 +13,10 @@ import anyio
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from servers.common.workers.frames import LENGTHS, Head, lengths_of, pack
-from servers.common.workers.process import kill_worker, start_worker
 from shared.coded_errors import CodedError
+
+from .frames import LENGTHS, Head, lengths_of, pack
+from .process import kill_worker, start_worker
 
 START_TIMEOUT = 60
 """Maximum number of seconds for a worker to start and load its libraries. This time is not part of a request's

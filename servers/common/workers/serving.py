@@ -17,9 +17,10 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
-from servers.common.workers.frames import LENGTHS, Head, lengths_of, pack
 from shared.coded_errors import CodedError
 from shared.lazy_modules import WITH_OPENSSL, LazyFinder
+
+from .frames import LENGTHS, Head, lengths_of, pack
 
 MEBIBYTE = 1024 * 1024
 _MEMORY_FILE = Path("/proc/self/statm")

@@ -4,9 +4,9 @@ import re
 from html.parser import HTMLParser
 from urllib.parse import urljoin
 
-from servers.fetch.errors import FetchError
-from servers.fetch.network.urls import host_of, parse_url, port_of
-from servers.fetch.read.page import LoadedPage
+from ..errors import FetchError
+from ..network.urls import host_of, parse_url, port_of
+from ..read.page import LoadedPage
 
 _SEARCHED_BYTES = 65_536
 """Number of bytes of a page that are searched for links to a Markdown version."""

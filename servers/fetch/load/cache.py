@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from servers.fetch.load.exchange import Answer, http_date
+from .exchange import Answer, http_date
 
 STORABLE = frozenset({200, 203, 301, 302, 303, 307, 308})
 OVERHEAD_BYTES = 1_000

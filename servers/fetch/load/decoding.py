@@ -12,7 +12,8 @@ from typing import Protocol
 import brotli
 
 from servers.common.html.tree import names_in
-from servers.fetch.errors import FetchError
+
+from ..errors import FetchError
 
 if sys.version_info >= (3, 14):
     from compression import zstd

@@ -7,7 +7,7 @@ minutes if a tag has no end.
 import html
 import re
 
-from servers.fetch.read.charsets import UTF8, find_charset
+from ..read.charsets import UTF8, find_charset
 
 MAX_READ = 65_536
 """Maximum number of bytes of an error response's body that are read."""

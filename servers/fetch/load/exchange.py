@@ -10,10 +10,10 @@ import httpcore
 import httpx
 from anyio.lowlevel import checkpoint
 
-from servers.fetch.errors import FetchError
-from servers.fetch.load.decoding import make_unpacker
-from servers.fetch.load.excerpt import MAX_READ
-from servers.fetch.load.throttling import Share
+from ..errors import FetchError
+from .decoding import make_unpacker
+from .excerpt import MAX_READ
+from .throttling import Share
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 MAX_HEADER_BYTES = 65_536

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from servers.fetch.network.hosts import normalize_host
+from ..network.hosts import normalize_host
 
 HOST = re.compile(r"(?P<host>\[[^\[\]]*\]|[^\[\]:]*)(?::(?P<port>[0-9]{1,5}))?")
 NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")

@@ -9,21 +9,22 @@ from typing import NamedTuple
 import anyio
 import httpx
 
-from servers.fetch.errors import GONE, TRY_LATER, ErrorResponse, FetchError
-from servers.fetch.load.cache import Cache, StoredAnswer, make_stored_answer
-from servers.fetch.load.decoding import ACCEPT_ENCODING
-from servers.fetch.load.excerpt import excerpt
-from servers.fetch.load.exchange import REDIRECTS, Answer, Exchange, Limits, retry_after
-from servers.fetch.load.headers import HostHeader, headers_for, product_token
-from servers.fetch.load.refresh import find_refresh_target
-from servers.fetch.load.robots import MAX_BYTES, Robots
-from servers.fetch.load.shared_cache import SharedCache
-from servers.fetch.load.throttling import Pauses, Share, Slots
-from servers.fetch.network.address_policy import Policy
-from servers.fetch.network.redirects import Redirects
-from servers.fetch.network.urls import host_of, parse_url, port_of
-from servers.fetch.read.page import LoadedPage
 from shared.tracing.spans import span
+
+from ..errors import GONE, TRY_LATER, ErrorResponse, FetchError
+from ..network.address_policy import Policy
+from ..network.redirects import Redirects
+from ..network.urls import host_of, parse_url, port_of
+from ..read.page import LoadedPage
+from .cache import Cache, StoredAnswer, make_stored_answer
+from .decoding import ACCEPT_ENCODING
+from .excerpt import excerpt
+from .exchange import REDIRECTS, Answer, Exchange, Limits, retry_after
+from .headers import HostHeader, headers_for, product_token
+from .refresh import find_refresh_target
+from .robots import MAX_BYTES, Robots
+from .shared_cache import SharedCache
+from .throttling import Pauses, Share, Slots
 
 ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 """The `Accept` header that prefers pages to other forms of the same content."""

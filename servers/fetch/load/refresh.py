@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from html import unescape
 from urllib.parse import urldefrag, urljoin
 
-from servers.fetch.read.charsets import read_start
+from ..read.charsets import read_start
 
 _SEARCHED_BYTES = 16_384
 """Number of bytes of a page that are searched for a refresh."""

@@ -16,10 +16,10 @@ import httpx
 from anyio import CapacityLimiter, to_thread
 from protego import Protego
 
-from servers.fetch.errors import FetchError
-from servers.fetch.load.exchange import REDIRECTS, Answer
-from servers.fetch.network.redirects import follow
-from servers.fetch.network.urls import host_of
+from ..errors import FetchError
+from ..network.redirects import follow
+from ..network.urls import host_of
+from .exchange import REDIRECTS, Answer
 
 MAX_BYTES = 500 * 1024
 """Maximum number of bytes of a robots.txt that are read; the rest is ignored."""

@@ -16,7 +16,7 @@ from typing import Generic, Protocol, TypeVar
 from anyio import to_thread
 from pydantic import ConfigDict, TypeAdapter
 
-from servers.fetch.load.cache import StoredAnswer
+from .cache import StoredAnswer
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 import anyio
 from anyio import CancelScope
 
-from servers.fetch.errors import ErrorResponse, FetchError
+from ..errors import ErrorResponse, FetchError
 
 MAX_QUEUE_FACTOR = 4
 """Maximum number of waiting requests for each running one."""

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_network
 from typing import NamedTuple
 
-from servers.fetch.errors import FetchError
-from servers.fetch.network.addresses import METADATA, Address, find_embedded, is_public, parse_address
-from servers.fetch.network.hosts import bracket, normalize_host
+from ..errors import FetchError
+from .addresses import METADATA, Address, find_embedded, is_public, parse_address
+from .hosts import bracket, normalize_host
 
 Endpoint = tuple[str, int]
 """The address and port that a server listens on."""

@@ -11,12 +11,12 @@ import httpcore
 import httpx
 from h2.exceptions import H2Error
 
-from servers.fetch.errors import TRY_LATER, FetchError
-from servers.fetch.network.address_policy import Policy
-from servers.fetch.network.connecting import CheckedBackend, Resolver, resolve_allowed
-from servers.fetch.network.proxy import parse_proxy
-from servers.fetch.network.streams import Http2Stream, TlsStream, record_streams, tls_context
-from servers.fetch.network.urls import host_of, port_of
+from ..errors import TRY_LATER, FetchError
+from .address_policy import Policy
+from .connecting import CheckedBackend, Resolver, resolve_allowed
+from .proxy import parse_proxy
+from .streams import Http2Stream, TlsStream, record_streams, tls_context
+from .urls import host_of, port_of
 
 MAX_IDLE_CONNECTIONS = 20
 IDLE_SECONDS = 15

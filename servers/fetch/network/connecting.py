@@ -22,11 +22,11 @@ from httpcore import (
     ConnectTimeout,
 )
 
-from servers.fetch.errors import TRY_LATER, FetchError
-from servers.fetch.network.address_policy import Policy
-from servers.fetch.network.addresses import parse_address
-from servers.fetch.network.hosts import bracket, normalize_host
-from servers.fetch.network.streams import TlsStream
+from ..errors import TRY_LATER, FetchError
+from .address_policy import Policy
+from .addresses import parse_address
+from .hosts import bracket, normalize_host
+from .streams import TlsStream
 
 _UNKNOWN_NAME_ERRORS = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
 _MAX_LOOKUPS = 64

@@ -10,7 +10,7 @@ import re
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
-from servers.fetch.network.hosts import normalize_host
+from .hosts import normalize_host
 
 _URL = re.compile(
     r"(?P<scheme>https?)://(?:(?P<user>[^@/:]*)(?::(?P<password>[^@/]*))?@)?"

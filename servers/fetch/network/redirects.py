@@ -4,9 +4,9 @@ from urllib.parse import urljoin
 
 from httpx import URL
 
-from servers.fetch.errors import FetchError
-from servers.fetch.network.cookies import Cookies
-from servers.fetch.network.urls import host_of, parse_url
+from ..errors import FetchError
+from .cookies import Cookies
+from .urls import host_of, parse_url
 
 
 def follow(url: URL, location: str | None) -> URL:

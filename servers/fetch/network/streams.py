@@ -21,7 +21,7 @@ from anyio import CancelScope
 from httpcore import AsyncNetworkStream, ConnectError, ConnectTimeout, ReadTimeout
 from truststore import SSLContext
 
-from servers.fetch.errors import TRY_LATER, FetchError
+from ..errors import TRY_LATER, FetchError
 
 # Keyed by OpenSSL's X509_V_ERR_... numbers, for which Python has no names.
 _CERTIFICATE_ERRORS = {

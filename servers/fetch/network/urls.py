@@ -4,8 +4,8 @@ import re
 
 from httpx import URL, InvalidURL
 
-from servers.fetch.errors import FetchError
-from servers.fetch.network.hosts import bracket, normalize_host
+from ..errors import FetchError
+from .hosts import bracket, normalize_host
 
 MAX_URL = 16_384
 """Maximum length of a URL, before and after normalization."""

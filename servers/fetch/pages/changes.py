@@ -5,7 +5,7 @@ from difflib import SequenceMatcher
 from itertools import takewhile
 from operator import eq
 
-from servers.fetch.pages.passages import Excerpts, Passage, blocks_of, label
+from .passages import Excerpts, Passage, blocks_of, label
 
 _MAX_LINES = 1_500
 """Maximum number of lines of either text to compare. The time grows with the square of this number, or faster for

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from servers.common.documents.kinds import DOCUMENTS
-from servers.fetch.pages.snapshots import PageRequest, Snapshot
-from servers.fetch.pages.texts import Piece
+
+from .snapshots import PageRequest, Snapshot
+from .texts import Piece
 
 _WITH_CONTENTS = ("html", "feed", "markdown", "pdf", *DOCUMENTS)
 """The kinds of pages whose text has headings and links."""

@@ -8,21 +8,21 @@ from typing import NamedTuple
 
 import anyio
 
-from servers.fetch.errors import FetchError
-from servers.fetch.load.alternate import find_alternate, is_same_origin
-from servers.fetch.load.cache import fresh_seconds
-from servers.fetch.load.loader import ACCEPT, ACCEPT_MARKDOWN, Loader, LoadRules
-from servers.fetch.load.shared_cache import Blobs, SharedCache
-from servers.fetch.load.throttling import ByteBudget, Stopwatch
-from servers.fetch.network.address_policy import Endpoint, Policy
-from servers.fetch.network.client import ClientOptions, open_client
-from servers.fetch.network.connecting import SystemResolver
-from servers.fetch.network.urls import host_of, parse_url, port_of
-from servers.fetch.pages.snapshots import PageRequest, Snapshot
-from servers.fetch.pages.watch import PageState
-from servers.fetch.read.page import LoadedPage
-from servers.fetch.read.reader import Reader, open_reader
-from servers.fetch.settings import Settings
+from ..errors import FetchError
+from ..load.alternate import find_alternate, is_same_origin
+from ..load.cache import fresh_seconds
+from ..load.loader import ACCEPT, ACCEPT_MARKDOWN, Loader, LoadRules
+from ..load.shared_cache import Blobs, SharedCache
+from ..load.throttling import ByteBudget, Stopwatch
+from ..network.address_policy import Endpoint, Policy
+from ..network.client import ClientOptions, open_client
+from ..network.connecting import SystemResolver
+from ..network.urls import host_of, parse_url, port_of
+from ..read.page import LoadedPage
+from ..read.reader import Reader, open_reader
+from ..settings import Settings
+from .snapshots import PageRequest, Snapshot
+from .watch import PageState
 
 _MEBIBYTE = 1024 * 1024
 _ALTERNATE_SECONDS = 5.0

@@ -13,7 +13,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from servers.common.html.tree import names_in
-from servers.fetch.errors import FetchError
+
+from ..errors import FetchError
 
 MAX_SEARCHED_LENGTH = 1_000_000
 """Maximum number of characters of a text that are searched."""

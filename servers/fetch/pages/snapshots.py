@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import anyio
 
-from servers.fetch.errors import FetchError
-from servers.fetch.read.page import LoadedPage, Page, RequestedFormat
+from ..errors import FetchError
+from ..read.page import LoadedPage, Page, RequestedFormat
 
 MAX_CHARACTERS = 4_000_000
 """Maximum number of characters of text, and bytes of images, that are stored. A larger page is stored alone."""

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from servers.common.documents.kinds import DOCUMENTS
-from servers.fetch.errors import FetchError
-from servers.fetch.pages.snapshots import Outcome, PageRequest, Snapshot
 from shared.text import join_lines, make_delimiters
+
+from ..errors import FetchError
+from .snapshots import Outcome, PageRequest, Snapshot
 
 _MAX_FIELD = 300
 """Maximum number of characters in a title or another field."""

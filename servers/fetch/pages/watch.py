@@ -19,7 +19,7 @@ import anyio
 from anyio import CancelScope
 from anyio.abc import TaskGroup
 
-from servers.fetch.errors import GONE, FetchError
+from ..errors import GONE, FetchError
 
 MAX_PAGES = 500
 """Maximum number of watched pages, for all clients combined."""

@@ -7,10 +7,11 @@ from servers.common.documents.kinds import DocumentKind
 from servers.common.documents.reading import DocumentReader, document_reader, visible_document
 from servers.common.html.tree import HEADINGS, squeeze
 from servers.common.html.writer import write
-from servers.fetch.read.html.links import list_links
-from servers.fetch.read.html.sections import find_section
-from servers.fetch.read.page import Metadata, Page, RemovedCounts, Source, describe
 from shared.text import format_count
+
+from .html.links import list_links
+from .html.sections import find_section
+from .page import Metadata, Page, RemovedCounts, Source, describe
 
 _MAX_HEADINGS = 500
 """Maximum number of headings in the metadata."""

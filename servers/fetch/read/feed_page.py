@@ -13,10 +13,11 @@ from servers.common.html.tree import parse
 from servers.common.html.urls import absolute_url
 from servers.common.html.visible import keep_visible
 from servers.common.html.writer import write
-from servers.fetch.errors import FetchError
-from servers.fetch.read.page import Metadata, Page, RemovedCounts, Source, describe
-from servers.fetch.read.text import decode
 from shared.text import format_count
+
+from ..errors import FetchError
+from .page import Metadata, Page, RemovedCounts, Source, describe
+from .text import decode
 
 MAX_ENTRIES = 1_000
 MAX_SUMMARY = 5_000

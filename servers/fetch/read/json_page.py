@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from io import StringIO
 from typing import Any
 
-from servers.fetch.errors import FetchError
-from servers.fetch.read.page import Page, Source, describe
-from servers.fetch.read.text import decode
+from ..errors import FetchError
+from .page import Page, Source, describe
+from .text import decode
 
 MAX_CHARACTERS = 10_000_000
 """Maximum number of characters of indented text, which takes seconds and grows with depth. A longer text is shown as

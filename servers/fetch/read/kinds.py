@@ -11,9 +11,10 @@ from urllib.parse import urlsplit
 from servers.common.documents.document import DocumentError
 from servers.common.documents.kinds import DOCUMENTS, document_kind
 from servers.common.images import image_type
-from servers.fetch.errors import FetchError
-from servers.fetch.read.charsets import read_start
-from servers.fetch.read.page import Format, Kind, KindName
+
+from ..errors import FetchError
+from .charsets import read_start
+from .page import Format, Kind, KindName
 
 _FORMATS: dict[KindName, frozenset[Format]] = {
     "html": frozenset({"markdown", "text", "html", "json", "links", "metadata"}),

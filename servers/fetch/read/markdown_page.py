@@ -12,10 +12,11 @@ from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from servers.fetch.errors import FetchError
-from servers.fetch.read.page import Metadata, Page, Source, describe
-from servers.fetch.read.text import decode
 from shared.text import format_count
+
+from ..errors import FetchError
+from .page import Metadata, Page, Source, describe
+from .text import decode
 
 _MAX_LINKS = 1_000
 """Maximum number of links that are listed."""

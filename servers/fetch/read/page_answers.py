@@ -1,9 +1,10 @@
 """Converts a page to the response of the process that has read it, and back."""
 
 from servers.common.workers.frames import Head
-from servers.fetch.errors import CODES, FetchError
-from servers.fetch.read.page import Metadata, Page, RemovedCounts
 from shared.text import join_lines
+
+from ..errors import CODES, FetchError
+from .page import Metadata, Page, RemovedCounts
 
 
 def make_head(page: Page) -> Head:

@@ -1,7 +1,8 @@
 """Reads a PDF as a page."""
 
 from servers.common.documents.pdf import Pdf
-from servers.fetch.read.page import Metadata, Page, Source, describe
+
+from .page import Metadata, Page, Source, describe
 
 _TIME_SHARE = 0.6
 """Fraction of the time limit after which no further page is begun, so that the current one can be finished."""

@@ -8,10 +8,11 @@ import anyio
 
 from servers.common.images import find_size
 from servers.common.workers.pool import Limits, Pool, Program, WorkerError
-from servers.fetch.errors import FetchError
-from servers.fetch.read.kinds import as_source, check, find_kind
-from servers.fetch.read.page import Format, LoadedPage, Page, RequestedFormat, describe
-from servers.fetch.read.page_answers import make_page
+
+from ..errors import FetchError
+from .kinds import as_source, check, find_kind
+from .page import Format, LoadedPage, Page, RequestedFormat, describe
+from .page_answers import make_page
 
 PAGES = Program(f"{__package__}.worker", "page")
 _CUT_NOTE = "The site's response ended too early, so its end may be missing. Try again later."

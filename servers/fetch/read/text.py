@@ -10,9 +10,10 @@ tried.
 import re
 
 from servers.common.charsets import is_damaged
-from servers.fetch.read.charset_guesses import guess_codec
-from servers.fetch.read.charsets import UTF8, WESTERN, Charset, charset_of_codec, find_charset, find_mark
-from servers.fetch.read.page import Page, Source, describe
+
+from .charset_guesses import guess_codec
+from .charsets import UTF8, WESTERN, Charset, charset_of_codec, find_charset, find_mark
+from .page import Page, Source, describe
 
 _DECLARATION_BYTES = 2_048
 """Number of bytes that are searched for a declaration; browsers search 1,024."""

@@ -6,38 +6,39 @@ from servers.common.documents.kinds import DOCUMENTS
 from servers.common.html.invisible import strip_invisible
 from servers.common.workers.frames import Head
 from servers.common.workers.serving import FileReader, serve
-from servers.fetch.errors import FetchError
-from servers.fetch.read.page import Kind, KindName, Metadata, Page, RemovedCounts, Source
-from servers.fetch.read.page_answers import make_head
+
+from ..errors import FetchError
+from .page import Kind, KindName, Metadata, Page, RemovedCounts, Source
+from .page_answers import make_head
 
 
 def load_reader(kind: KindName) -> Callable[[Source], Page]:
     """Return the function that reads one kind of pages, and import its modules."""
     if kind == "html":
-        from servers.fetch.read.html.page import read_html_page
+        from .html.page import read_html_page
 
         return read_html_page
     if kind == "json":
-        from servers.fetch.read.json_page import read_json
+        from .json_page import read_json
 
         return read_json
     if kind == "feed":
-        from servers.fetch.read.feed_page import read_feed
+        from .feed_page import read_feed
 
         return read_feed
     if kind == "markdown":
-        from servers.fetch.read.markdown_page import read_markdown
+        from .markdown_page import read_markdown
 
         return read_markdown
     if kind == "pdf":
-        from servers.fetch.read.pdf_page import read_pdf_page
+        from .pdf_page import read_pdf_page
 
         return read_pdf_page
     if kind in DOCUMENTS:
-        from servers.fetch.read.document_page import page_reader
+        from .document_page import page_reader
 
         return page_reader(kind)
-    from servers.fetch.read.text import read_text
+    from .text import read_text
 
     return read_text
 

@@ -16,13 +16,14 @@ from itertools import islice
 
 from servers.common.files.locks import lock_entries
 from servers.common.files.rooted_files import RootedFiles, missing_error
-from servers.filesystem.edit.preconditions import require_file_name, require_same
-from servers.filesystem.errors import FilesError
-from servers.filesystem.history.recording import NOT_RECORDED, Recorder, Survey
-from servers.filesystem.history.states import ABSENT
 from shared.program.files.atomic import check_and_rename, rename, rename_to_unused, sync_directory, temporary_entry
 from shared.program.files.entries import Entry, Place, child, enter_directory, remove_directory, stat_entry, unlink
 from shared.program.files.system import SYSTEM
+
+from ..errors import FilesError
+from ..history.recording import NOT_RECORDED, Recorder, Survey
+from ..history.states import ABSENT
+from .preconditions import require_file_name, require_same
 
 MAX_ENTRIES = 100_000
 """Maximum number of files and directories that one call copies or deletes."""

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import NamedTuple
 
-from servers.filesystem.edit.text import EditedText, Span, has_cr_alone
 from shared.text import display_name
+
+from .text import EditedText, Span, has_cr_alone
 
 _MAX_COST = 2_000_000
 """Maximum number of pairs of equal lines that difflib compares."""

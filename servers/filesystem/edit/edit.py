@@ -18,15 +18,6 @@ from typing import NamedTuple
 from servers.common.files.exchange import exchange, retry
 from servers.common.files.locks import lock_entries
 from servers.common.files.rooted_files import RootedFiles
-from servers.filesystem.edit.diff import unified_diff
-from servers.filesystem.edit.preconditions import require_file_name, require_replaceable, require_same
-from servers.filesystem.edit.replacements import Edit, apply_edits
-from servers.filesystem.edit.text import EditedText
-from servers.filesystem.edit.write import MAX_EDITED, Contents, read_contents
-from servers.filesystem.errors import FilesError
-from servers.filesystem.history.recording import NOT_RECORDED, FileVersion, Recorder, Survey
-from servers.filesystem.history.states import file_state
-from servers.filesystem.read.charsets import encode, require_exact, require_sure
 from shared.coded_errors import os_errors
 from shared.program.files.atomic import (
     discard,
@@ -40,6 +31,16 @@ from shared.program.files.atomic import (
 )
 from shared.program.files.entries import Entry, Place, etag_of, stat_entry
 from shared.program.files.metadata import lost_owner
+
+from ..errors import FilesError
+from ..history.recording import NOT_RECORDED, FileVersion, Recorder, Survey
+from ..history.states import file_state
+from ..read.charsets import encode, require_exact, require_sure
+from .diff import unified_diff
+from .preconditions import require_file_name, require_replaceable, require_same
+from .replacements import Edit, apply_edits
+from .text import EditedText
+from .write import MAX_EDITED, Contents, read_contents
 
 
 class FileEdits(NamedTuple):

@@ -12,7 +12,7 @@ from itertools import pairwise
 from math import gcd
 from typing import NamedTuple
 
-from servers.filesystem.edit.text import Replacement
+from .text import Replacement
 
 _MAX_COST = 1_000_000
 """Maximum product of the numbers of old and new lines for which unchanged lines are searched."""

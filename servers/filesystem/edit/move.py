@@ -19,16 +19,6 @@ from typing import NamedTuple
 from servers.common.files.locks import lock_entries
 from servers.common.files.names import components
 from servers.common.files.rooted_files import RootedFiles, missing_error
-from servers.filesystem.edit.delete import Bounds, Mark, children, empty, is_directory, stat_of
-from servers.filesystem.edit.preconditions import (
-    require_file_name,
-    require_free,
-    require_new_name,
-    require_same,
-)
-from servers.filesystem.errors import FilesError
-from servers.filesystem.history.recording import NOT_RECORDED, Recorder, Survey
-from servers.filesystem.history.states import DIRECTORY, State, new_digest
 from shared.coded_errors import os_errors
 from shared.program.files.atomic import (
     check_and_rename,
@@ -54,6 +44,17 @@ from shared.program.files.entries import (
 )
 from shared.program.files.metadata import Attributes, attributes_of, initial_mode, set_link_owner, set_metadata
 from shared.text import quote_name
+
+from ..errors import FilesError
+from ..history.recording import NOT_RECORDED, Recorder, Survey
+from ..history.states import DIRECTORY, State, new_digest
+from .delete import Bounds, Mark, children, empty, is_directory, stat_of
+from .preconditions import (
+    require_file_name,
+    require_free,
+    require_new_name,
+    require_same,
+)
 
 MAX_COPIED = 1024 * 1024 * 1024
 """Maximum number of bytes that one call copies."""

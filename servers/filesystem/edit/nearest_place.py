@@ -8,8 +8,9 @@ from difflib import SequenceMatcher
 from itertools import zip_longest
 from unicodedata import normalize
 
-from servers.filesystem.edit.indentation import describe_indent, indent_of
 from shared.text import nearest
+
+from .indentation import describe_indent, indent_of
 
 _MAX_LINES = 50_000
 """Maximum number of lines of a file that are compared."""

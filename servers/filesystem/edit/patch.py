@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from typing import NamedTuple
 
-from servers.filesystem.edit.replacements import Edit
-from servers.filesystem.errors import FilesError
+from ..errors import FilesError
+from .replacements import Edit
 
 MAX_FILES = 100
 """Maximum number of files that one patch changes."""

@@ -8,10 +8,11 @@ from itertools import islice
 
 from servers.common.files.names import compose
 from servers.common.files.rooted_files import RootedFiles, missing_error, require_regular
-from servers.filesystem.errors import FilesError
 from shared.program.files.entries import Entry, Place, etag_of, is_writable
 from shared.program.files.system import SYSTEM
 from shared.text import quote_name
+
+from ..errors import FilesError
 
 _UNWANTED = re.compile(r"\A\s|\s\Z|[\x00-\x1f\x7f\\]|\A([\"'`]).*\1\Z")
 """What no new name may have: it comes from a path in another notation."""

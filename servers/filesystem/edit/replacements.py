@@ -20,15 +20,15 @@ from contextlib import contextmanager
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from servers.filesystem.edit.indentation import (
+from ..errors import FilesError
+from .indentation import (
     Indents,
     describe_indent,
     indent_of,
     map_indentation,
     translate_replacements,
 )
-from servers.filesystem.edit.text import EditedText, Replacement, Text
-from servers.filesystem.errors import FilesError
+from .text import EditedText, Replacement, Text
 
 MAX_PLACES = 100_000
 """Maximum number of places that one edit replaces."""
@@ -257,7 +257,7 @@ def _no_match_error(
 ) -> FilesError:
     """Return the error for an old text that does not match, or that matches only with other indentation at line
     `position`, from 0."""
-    from servers.filesystem.edit.nearest_place import nearest_place
+    from .nearest_place import nearest_place
 
     first, last = (0, len(lines)) if position is None else (position, position + len(old_lines))
     close = nearest_place(lines[first:last], old_lines, first)

@@ -17,27 +17,6 @@ from typing import Literal, NamedTuple
 from servers.common.files.exchange import exchange, retry
 from servers.common.files.locks import lock_entries
 from servers.common.files.rooted_files import RootedFiles, missing_error
-from servers.filesystem.edit.preconditions import (
-    require_file_name,
-    require_new_name,
-    require_replaceable,
-    require_same,
-)
-from servers.filesystem.edit.text import eol_of, lf
-from servers.filesystem.errors import FilesError
-from servers.filesystem.history.recording import NOT_RECORDED, FileVersion, Recorder, Survey
-from servers.filesystem.history.states import DIRECTORY, file_state
-from servers.filesystem.read.charsets import (
-    UTF8,
-    Charset,
-    charset_by_mark,
-    charset_by_name,
-    charset_of,
-    decode,
-    decode_part,
-    encode,
-    require_sure,
-)
 from shared.program.files.atomic import append, replace, sync, sync_directory
 from shared.program.files.entries import (
     Entry,
@@ -51,6 +30,28 @@ from shared.program.files.entries import (
 )
 from shared.program.files.metadata import Attributes, attributes_of, lost_owner
 from shared.text import quote_name
+
+from ..errors import FilesError
+from ..history.recording import NOT_RECORDED, FileVersion, Recorder, Survey
+from ..history.states import DIRECTORY, file_state
+from ..read.charsets import (
+    UTF8,
+    Charset,
+    charset_by_mark,
+    charset_by_name,
+    charset_of,
+    decode,
+    decode_part,
+    encode,
+    require_sure,
+)
+from .preconditions import (
+    require_file_name,
+    require_new_name,
+    require_replaceable,
+    require_same,
+)
+from .text import eol_of, lf
 
 MAX_EDITED = 16 * 1024 * 1024
 """Maximum size in bytes of a file that is edited or appended to, and of all files of one call combined."""

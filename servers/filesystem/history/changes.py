@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from servers.filesystem.history.images import Image
-from servers.filesystem.history.states import State
+from .images import Image
+from .states import State
 
 MAX_STEPS = 10_000
 """Maximum number of paths in one change."""

@@ -26,11 +26,12 @@ from typing import Any, NamedTuple
 
 from filelock import FileLock, Timeout
 
-from servers.filesystem.history.changes import Change, Step
-from servers.filesystem.history.images import Image, Images
-from servers.filesystem.history.spool import MAX_SIZE, Record, Spool, read_spool
-from servers.filesystem.history.states import State, encode_json
 from shared.program.files.entries import create, entry_at
+
+from .changes import Change, Step
+from .images import Image, Images
+from .spool import MAX_SIZE, Record, Spool, read_spool
+from .states import State, encode_json
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS change (

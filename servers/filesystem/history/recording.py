@@ -14,16 +14,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from servers.common.files.rooted_files import RootedFiles
-from servers.filesystem.errors import FilesError
-from servers.filesystem.history.changes import MAX_STEPS, NotRecorded, Step
-from servers.filesystem.history.images import MAX_INLINE_BYTES, Image
-from servers.filesystem.history.states import ABSENT, State, present_state, state_of
 from shared.coded_errors import os_errors
 from shared.program.files.entries import Entry, read_bytes, stat_entry
 from shared.program.files.metadata import Attributes
 
+from ..errors import FilesError
+from .changes import MAX_STEPS, NotRecorded, Step
+from .images import MAX_INLINE_BYTES, Image
+from .states import ABSENT, State, present_state, state_of
+
 if TYPE_CHECKING:
-    from servers.filesystem.history.journal import Journal
+    from .journal import Journal
 
 
 class HistoryOptions(NamedTuple):
@@ -55,8 +56,8 @@ class History:
     def _open(self, rooted: RootedFiles) -> "Journal":
         import sqlite3
 
-        from servers.filesystem.history.journal import Journal, Limits
-        from servers.filesystem.history.settling import settle_all
+        from .journal import Journal, Limits
+        from .settling import settle_all
 
         if self._options.folder is None:
             raise NotRecorded("there is no home directory for the journal")
@@ -236,7 +237,7 @@ def _abandon(journal: "Journal", rooted: RootedFiles, number: int) -> None:
     """Record which steps of a failed change were made."""
     import sqlite3
 
-    from servers.filesystem.history.settling import settle
+    from .settling import settle
 
     # If this fails, the next process tries to settle the change again.
     with suppress(FilesError, OSError, sqlite3.Error):

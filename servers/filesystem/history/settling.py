@@ -10,12 +10,13 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from servers.common.files.rooted_files import RootedFiles
-from servers.filesystem.errors import FilesError
-from servers.filesystem.history.changes import Step
-from servers.filesystem.history.journal import Journal
-from servers.filesystem.history.states import ABSENT, State, state_of
 from shared.program.files.atomic import is_temporary_name
 from shared.program.files.entries import Entry, enter_directory, list_entries, stat_entry, unlink
+
+from ..errors import FilesError
+from .changes import Step
+from .journal import Journal
+from .states import ABSENT, State, state_of
 
 _MISSING = ("not_found", "not_a_directory")
 

@@ -19,11 +19,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from servers.filesystem.history.changes import Step
-from servers.filesystem.history.images import Image
-from servers.filesystem.history.states import State, encode_json
 from shared.program.files.atomic import write_all
 from shared.program.files.entries import create, entry_at
+
+from .changes import Step
+from .images import Image
+from .states import State, encode_json
 
 MAX_SIZE = 1 << 20
 """Size in bytes at which a spool's records are moved to the database even if no process reads the journal."""

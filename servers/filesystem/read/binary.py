@@ -7,10 +7,11 @@ import os
 from typing import NamedTuple, Protocol
 
 from servers.common.files.rooted_files import RootedFiles
-from servers.filesystem.errors import FilesError
-from servers.filesystem.read.charsets import decode_plain
-from servers.filesystem.read.media_types import BINARY, TEXT, media_type_of
 from shared.program.files.entries import Handle, Place, etag_of
+
+from ..errors import FilesError
+from .charsets import decode_plain
+from .media_types import BINARY, TEXT, media_type_of
 
 _MAX_POSITION = 2**63 - 1
 """The largest position that the system supports."""

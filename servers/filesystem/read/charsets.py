@@ -22,8 +22,9 @@ from servers.common.charsets import (
     rival_codecs,
     wide_codec,
 )
-from servers.filesystem.errors import FilesError
 from shared.text import quote_name
+
+from ..errors import FilesError
 
 
 class Charset(NamedTuple):

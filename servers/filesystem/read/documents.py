@@ -14,11 +14,12 @@ from anyio import from_thread
 
 from servers.common.documents.document import DocumentError
 from servers.common.documents.texts import MAX_BYTES, DocumentText, DocumentTexts, require_libraries
-from servers.filesystem.errors import FilesError
-from servers.filesystem.read.binary import OpenFile
-from servers.filesystem.read.pages import TextRead, read_document_text
-from servers.filesystem.read.parts import Part
 from shared.program.files.entries import Handle, etag_of
+
+from ..errors import FilesError
+from .binary import OpenFile
+from .pages import TextRead, read_document_text
+from .parts import Part
 
 DOCUMENT_SUFFIXES = (
     *(".pdf", ".docx", ".docm", ".xlsx", ".xlsm", ".pptx", ".pptm", ".odt", ".ods", ".odp", ".epub"),

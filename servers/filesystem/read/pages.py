@@ -13,9 +13,12 @@ from typing import AnyStr, NamedTuple
 from pydantic_core import to_json
 
 from servers.common.files.rooted_files import RootedFiles
-from servers.filesystem.errors import FilesError
-from servers.filesystem.read.binary import OpenFile, Readable
-from servers.filesystem.read.charsets import (
+from shared.program.files.entries import Place, SmallFile, etag_of
+from shared.text import format_count
+
+from ..errors import FilesError
+from .binary import OpenFile, Readable
+from .charsets import (
     UTF8,
     Charset,
     charset_by_mark,
@@ -24,9 +27,7 @@ from servers.filesystem.read.charsets import (
     decode_part,
     is_wide,
 )
-from servers.filesystem.read.parts import WHOLE, Cursor, Part, cursor_of, require_valid
-from shared.program.files.entries import Place, SmallFile, etag_of
-from shared.text import format_count
+from .parts import WHOLE, Cursor, Part, cursor_of, require_valid
 
 _SAMPLE_BYTES = 65_536
 """Number of bytes from which a charset is detected, and that are read at a time."""

@@ -8,8 +8,8 @@ It gives no access to a file: the next call passes the path again.
 import re
 from typing import NamedTuple
 
-from servers.filesystem.errors import FilesError, changed_error
-from servers.filesystem.read.charsets import is_known
+from ..errors import FilesError, changed_error
+from .charsets import is_known
 
 _CURSOR = r"([0-9a-f]{16})\.(\d{1,18})\.(\d{1,18})\.(\d{1,18})\.([a-z0-9_-]{1,20})"
 

@@ -16,16 +16,17 @@ from typing_extensions import TypedDict
 from servers.common.documents.texts import SIGNATURE_BYTES, may_be_document
 from servers.common.files.descent import Descent, Names, descent
 from servers.common.files.rooted_files import RootedFiles
-from servers.filesystem.errors import FilesError
-from servers.filesystem.names import add_uri
-from servers.filesystem.read.charsets import UTF8
-from servers.filesystem.read.documents import DOCUMENT_SUFFIXES
-from servers.filesystem.search.files import Scope, SearchProgress, Walk
-from servers.filesystem.search.lines import NO_HITS, Hit, ReadDocument, Reader, SearchedFile
-from servers.filesystem.search.matcher import Query
-from servers.filesystem.search.page import ByteBudget, Page, Position, decode_cursor, encode_cursor
 from shared.program.files.entries import Handle, Place
 from shared.text import display_name
+
+from ..errors import FilesError
+from ..names import add_uri
+from ..read.charsets import UTF8
+from ..read.documents import DOCUMENT_SUFFIXES
+from .files import Scope, SearchProgress, Walk
+from .lines import NO_HITS, Hit, ReadDocument, Reader, SearchedFile
+from .matcher import Query
+from .page import ByteBudget, Page, Position, decode_cursor, encode_cursor
 
 Output = Literal["matches", "files", "counts"]
 

@@ -18,12 +18,13 @@ from typing_extensions import TypedDict
 from servers.common.files.descent import Descent, Names, descent
 from servers.common.files.rooted_files import RootedFiles
 from servers.common.globs import Glob, States
-from servers.filesystem.errors import FilesError
-from servers.filesystem.names import add_uri
-from servers.filesystem.search.gitignore import GIT_DIRECTORY, Rules, rules_above
-from servers.filesystem.search.page import ByteBudget, Page, Position, decode_cursor, encode_cursor
 from shared.program.files.entries import Place, kind_of
 from shared.text import display_name
+
+from ..errors import FilesError
+from ..names import add_uri
+from .gitignore import GIT_DIRECTORY, Rules, rules_above
+from .page import ByteBudget, Page, Position, decode_cursor, encode_cursor
 
 MAX_STEPS = 2_000_000
 """Maximum number of comparisons of names with glob components in one call."""

@@ -17,9 +17,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from servers.common.files.rooted_files import RootedFiles
-from servers.filesystem.errors import FilesError
-from servers.filesystem.search.matcher import Matcher, compile_any
 from shared.program.files.entries import Place
+
+from ..errors import FilesError
+from .matcher import Matcher, compile_any
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec

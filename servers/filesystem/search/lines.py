@@ -19,10 +19,12 @@ from itertools import accumulate, repeat
 from typing import NamedTuple
 
 from servers.common.documents.texts import DocumentText, may_be_document
-from servers.filesystem.errors import FilesError
-from servers.filesystem.read.charsets import UTF8, Charset, charset_by_mark, charset_of
-from servers.filesystem.search.files import SearchProgress
-from servers.filesystem.search.matcher import (
+from shared.program.files.entries import Handle
+
+from ..errors import FilesError
+from ..read.charsets import UTF8, Charset, charset_by_mark, charset_of
+from .files import SearchProgress
+from .matcher import (
     Matcher,
     Query,
     compile_query,
@@ -30,7 +32,6 @@ from servers.filesystem.search.matcher import (
     matcher_for_large_file,
     matches_by_line,
 )
-from shared.program.files.entries import Handle
 
 BLOCK_BYTES = 1 << 20
 """Number of bytes read at a time. The first block shows a file's charset, or that it is binary."""

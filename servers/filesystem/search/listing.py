@@ -13,12 +13,13 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
 from servers.common.files.rooted_files import RootedFiles, missing_error
-from servers.filesystem.errors import FilesError
-from servers.filesystem.names import add_uri
-from servers.filesystem.read.media_types import media_type_of
-from servers.filesystem.search.page import ByteBudget, Page, Position, decode_cursor, encode_cursor
 from shared.program.files.entries import Place, etag_of, kind_of, list_entries
 from shared.text import display_name, format_count
+
+from ..errors import FilesError
+from ..names import add_uri
+from ..read.media_types import media_type_of
+from .page import ByteBudget, Page, Position, decode_cursor, encode_cursor
 
 _OVERHEAD_BYTES = 10
 """Size in bytes of an entry's line without its name and size."""

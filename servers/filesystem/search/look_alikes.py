@@ -10,10 +10,11 @@ from contextlib import suppress
 from itertools import islice
 
 from servers.common.files.rooted_files import RootedFiles
-from servers.filesystem.errors import FilesError
 from shared.program.files.entries import Place
 from shared.program.files.system import SYSTEM
 from shared.text import quote_name
+
+from ..errors import FilesError
 
 MAX_NAMES = 10_000
 """Maximum number of names in a directory that are compared."""

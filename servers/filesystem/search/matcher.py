@@ -10,8 +10,9 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
-from servers.filesystem.errors import FilesError
 from shared.text import quote_name
+
+from ..errors import FilesError
 
 _EACH_LINE = b"(?m)"
 """Makes `^` and `$` match at each line."""

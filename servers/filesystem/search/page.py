@@ -10,8 +10,8 @@ import os
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import NamedTuple
 
-from servers.filesystem.errors import FilesError
-from servers.filesystem.read.pages import json_size
+from ..errors import FilesError
+from ..read.pages import json_size
 
 
 class Page(NamedTuple):

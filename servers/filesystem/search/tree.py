@@ -15,13 +15,14 @@ from typing_extensions import TypedDict
 from servers.common.files.descent import Descent, Names, descent
 from servers.common.files.rooted_files import RootedFiles
 from servers.common.globs import Glob, States
-from servers.filesystem.errors import FilesError
-from servers.filesystem.names import add_uri
-from servers.filesystem.search.files import SearchProgress
-from servers.filesystem.search.gitignore import GIT_DIRECTORY, Rules, rules_above
-from servers.filesystem.search.page import ByteBudget
 from shared.program.files.entries import Place, kind_of
 from shared.text import display_name
+
+from ..errors import FilesError
+from ..names import add_uri
+from .files import SearchProgress
+from .gitignore import GIT_DIRECTORY, Rules, rules_above
+from .page import ByteBudget
 
 MAX_DEPTH = 64
 """Maximum depth of a tree, whatever the caller requests."""

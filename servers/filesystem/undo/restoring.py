@@ -14,13 +14,6 @@ from functools import partial
 from servers.common.files.exchange import exchange
 from servers.common.files.locks import lock_entries
 from servers.common.files.rooted_files import RootedFiles
-from servers.filesystem.edit.delete import Bounds, children, empty, is_directory, unlink_same
-from servers.filesystem.edit.move import rename_entry
-from servers.filesystem.edit.preconditions import require_free
-from servers.filesystem.edit.write import MAX_EDITED
-from servers.filesystem.errors import FilesError
-from servers.filesystem.history.changes import Step
-from servers.filesystem.history.states import State, state_of
 from shared.program.files.atomic import (
     check_and_rename,
     discard,
@@ -45,6 +38,14 @@ from shared.program.files.entries import (
 )
 from shared.program.files.metadata import initial_mode, set_link_owner, set_metadata
 from shared.program.files.system import SYSTEM
+
+from ..edit.delete import Bounds, children, empty, is_directory, unlink_same
+from ..edit.move import rename_entry
+from ..edit.preconditions import require_free
+from ..edit.write import MAX_EDITED
+from ..errors import FilesError
+from ..history.changes import Step
+from ..history.states import State, state_of
 
 
 def restore(rooted: RootedFiles, step: Step, data: bytes) -> list[str]:

@@ -5,17 +5,18 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from servers.common.files.rooted_files import RootedFiles
-from servers.filesystem.edit.diff import unified_diff
-from servers.filesystem.edit.text import EditedText
-from servers.filesystem.errors import FilesError
-from servers.filesystem.history.changes import Change, Step
-from servers.filesystem.history.journal import Journal
-from servers.filesystem.history.recording import History
-from servers.filesystem.history.states import State, digest_of
-from servers.filesystem.read.charsets import decode
-from servers.filesystem.undo.undoing import open_journal, visible_changes
 from shared.program.files.entries import read_bytes
 from shared.text import display_name, format_count
+
+from ..edit.diff import unified_diff
+from ..edit.text import EditedText
+from ..errors import FilesError
+from ..history.changes import Change, Step
+from ..history.journal import Journal
+from ..history.recording import History
+from ..history.states import State, digest_of
+from ..read.charsets import decode
+from .undoing import open_journal, visible_changes
 
 _MAX_FILES = 20
 """Maximum number of files of one change whose diffs are shown."""

@@ -10,16 +10,17 @@ from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
 from servers.common.files.rooted_files import RootedFiles
-from servers.filesystem.edit.preconditions import require_replaceable
-from servers.filesystem.errors import FilesError
-from servers.filesystem.history.changes import Change, NotRecorded, Step
-from servers.filesystem.history.journal import Journal
-from servers.filesystem.history.recording import History, Recorder, Survey
-from servers.filesystem.history.settling import current_state, settle_all
-from servers.filesystem.history.states import digest_of
-from servers.filesystem.undo.restoring import changed_error, finish_directory, is_unchanged, restore
 from shared.coded_errors import os_errors
 from shared.program.files.entries import Place
+
+from ..edit.preconditions import require_replaceable
+from ..errors import FilesError
+from ..history.changes import Change, NotRecorded, Step
+from ..history.journal import Journal
+from ..history.recording import History, Recorder, Survey
+from ..history.settling import current_state, settle_all
+from ..history.states import digest_of
+from .restoring import changed_error, finish_directory, is_unchanged, restore
 
 UNDO, REDO = "undo", "redo"
 

@@ -14,8 +14,9 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from servers.common.files.rooted_files import RootedFiles
-from servers.filesystem.errors import FilesError
 from shared.program.files.entries import Place, list_entries
+
+from ..errors import FilesError
 
 MAX_HASHED = 1024 * 1024
 """Maximum size in bytes of a file compared by content."""

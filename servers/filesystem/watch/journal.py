@@ -20,17 +20,18 @@ import anyio
 from servers.common.files.names import uri
 from servers.common.files.rooted_files import RootedFiles
 from servers.common.globs import Glob
-from servers.filesystem.errors import FilesError
-from servers.filesystem.names import add_uri
-from servers.filesystem.search.page import ByteBudget, Page
-from servers.filesystem.watch.fingerprint import trail_of
-from servers.filesystem.watch.pacing import MAX_NOTICED
-from servers.filesystem.watch.tree import Event, Tree
-from servers.filesystem.watch.watcher import Watcher
 from shared.concurrency import run_in_turns
 from shared.program.files.entries import Place
 from shared.steps import Steps, complete
 from shared.text import display_name
+
+from ..errors import FilesError
+from ..names import add_uri
+from ..search.page import ByteBudget, Page
+from .fingerprint import trail_of
+from .pacing import MAX_NOTICED
+from .tree import Event, Tree
+from .watcher import Watcher
 
 MAX_ENTRIES = 10_000
 """Maximum number of entries in the journal."""

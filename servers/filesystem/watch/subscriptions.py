@@ -21,10 +21,11 @@ import anyio
 
 from servers.common.files.rooted_files import RootedFiles
 from servers.common.globs import Glob, reachable_patterns
-from servers.filesystem.errors import FilesError
-from servers.filesystem.watch.tree import Event, Parts, Tree
-from servers.filesystem.watch.watcher import Callback, Watcher
 from shared.program.files.entries import Place
+
+from ..errors import FilesError
+from .tree import Event, Parts, Tree
+from .watcher import Callback, Watcher
 
 MAX_COMPARED = 100_000
 """Maximum number of comparisons of a path with a glob in one check, which take about 0.2 s."""

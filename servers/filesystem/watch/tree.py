@@ -19,11 +19,12 @@ from typing import NamedTuple
 
 from servers.common.files.rooted_files import RootedFiles
 from servers.common.globs import Glob, States
-from servers.filesystem.errors import FilesError
-from servers.filesystem.watch.fingerprint import trail_of
 from shared.program.files.atomic import is_temporary_name
 from shared.program.files.entries import Place
 from shared.program.files.system import SYSTEM
+
+from ..errors import FilesError
+from .fingerprint import trail_of
 
 MAX_ENTRIES = 200_000
 """Maximum number of entries that all trees together remember."""

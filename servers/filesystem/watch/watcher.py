@@ -28,11 +28,12 @@ import anyio
 from servers.common.files.rooted_files import RootedFiles
 from servers.common.globs import Glob
 from servers.common.notices import Notices
-from servers.filesystem.errors import FilesError
-from servers.filesystem.watch.fingerprint import WatchedPlace
-from servers.filesystem.watch.pacing import Pace, Target, Threads, WatchedTarget, check_target
-from servers.filesystem.watch.tree import EntryQuota, Event, Tree
 from shared.program.files.entries import Place
+
+from ..errors import FilesError
+from .fingerprint import WatchedPlace
+from .pacing import Pace, Target, Threads, WatchedTarget, check_target
+from .tree import EntryQuota, Event, Tree
 
 T = TypeVar("T")
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from servers.common.sql.errors import SqlError
-from servers.postgres.arrays import format_array, parse_array
+
+from ..arrays import format_array, parse_array
 
 Cell = bytes | None
 """A value in the form that PostgreSQL writes; None is NULL."""

@@ -13,7 +13,8 @@ from psycopg.conninfo import make_conninfo
 from psycopg.pq.abc import PGconn
 
 from servers.common.sql.errors import SqlError
-from servers.postgres.engine.target import Conninfo, Target
+
+from .target import Conninfo, Target
 
 _DEFAULT_TIMEOUT = 10.0
 """Seconds to wait for one host, if the operator sets no connect_timeout."""

@@ -5,7 +5,7 @@ PostgreSQL itself enforces the permissions. This program only refuses to start i
 
 from collections.abc import Sequence
 
-from servers.postgres.engine.link import Ask
+from .link import Ask
 
 # Partitions and child tables are checked as well: they have the same columns, but permissions of their own. The owner
 # of a table counts as able to read it, since it may grant itself any permission.

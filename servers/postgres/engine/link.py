@@ -17,21 +17,22 @@ from psycopg import Error, OperationalError, pq
 from psycopg.pq.abc import PGconn, PGresult
 
 from servers.common.sql.errors import SqlError
-from servers.postgres.engine.answers import JSON_OIDS, Cell, ListText, decode, encode, encode_text
-from servers.postgres.engine.connecting import OpeningError, connect
-from servers.postgres.engine.deadline import Deadline, Limits
-from servers.postgres.engine.rows import Collector, Column, OnRows, Rows, RowSink, row_too_large
-from servers.postgres.engine.socket_backlog import count_arrived
-from servers.postgres.engine.target import Target
-from servers.postgres.engine.transactions import (
+from shared.text import join_lines
+
+from ..errors import from_result, make_connection_error
+from .answers import JSON_OIDS, Cell, ListText, decode, encode, encode_text
+from .connecting import OpeningError, connect
+from .deadline import Deadline, Limits
+from .rows import Collector, Column, OnRows, Rows, RowSink, row_too_large
+from .socket_backlog import count_arrived
+from .target import Target
+from .transactions import (
     DISCARD_SESSION,
     SERVER_PROCESS,
     TransactionStart,
     format_end,
     format_release,
 )
-from servers.postgres.errors import from_result, make_connection_error
-from shared.text import join_lines
 
 Ask = Callable[..., Awaitable[list[tuple[Any, ...]]]]
 """Runs a query that this program itself makes, given its SQL and its parameters."""

@@ -7,9 +7,10 @@ import anyio
 
 from servers.common.sql import pool
 from servers.common.sql.errors import SqlError
-from servers.postgres.engine.connecting import OpeningError
-from servers.postgres.engine.deadline import Deadline
-from servers.postgres.engine.link import Link
+
+from .connecting import OpeningError
+from .deadline import Deadline
+from .link import Link
 
 _PROBE_SECONDS = 3.0
 """Seconds within which an idle connection must respond. Behind a pooler that shares connections there is no such

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from servers.postgres.engine.link import Ask
+from .link import Ask
 
 _POWERS = {
     "pg_read_server_files": "read files on the machine",

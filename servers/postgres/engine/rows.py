@@ -6,7 +6,8 @@ from typing import NamedTuple
 from psycopg.pq.abc import PGresult
 
 from servers.common.sql.errors import SqlError
-from servers.postgres.engine.answers import Cell
+
+from .answers import Cell
 
 _CELL_OVERHEAD_BYTES = 40
 """Memory for a value in addition to its size, in bytes."""

@@ -11,8 +11,9 @@ from contextlib import closing
 import anyio
 
 from servers.common.sql.errors import SqlError
-from servers.postgres.engine.deadline import Deadline
-from servers.postgres.engine.link import Link
+
+from .deadline import Deadline
+from .link import Link
 
 _BACKEND = "SELECT pg_catalog.pg_backend_pid()"
 _TEST_ROUNDS = 3

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from servers.common.sql.errors import SqlError
 from servers.common.sql.texts import DESCRIBE_HINT, asks_for_schema
-from servers.postgres.engine.denied_functions import find_reason
+
+from .denied_functions import find_reason
 
 CURSOR_WORDS = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
 """The first words of queries whose rows a cursor can return."""

@@ -7,8 +7,8 @@ session, and the message that ends a transaction also undoes effects that outliv
 import os
 from collections.abc import Mapping
 
-from servers.postgres.engine.deadline import Limits
-from servers.postgres.sql import quote
+from ..sql import quote
+from .deadline import Limits
 
 _BACKSTOP_SECONDS = 5.0
 """PostgreSQL itself ends a statement this many seconds after the timeout, in case this program has ended."""

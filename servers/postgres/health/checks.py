@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from servers.common.sql.texts import SqlName, format_name, shorten
-from servers.postgres.engine.link import Ask
-from servers.postgres.health import queries
-from servers.postgres.health.lines import format_ago, format_share, format_size, format_span
 from shared.text import join_lines
+
+from ..engine.link import Ask
+from . import queries
+from .lines import format_ago, format_share, format_size, format_span
 
 Row = tuple[Any, ...]
 FormatRows = Callable[[Sequence[Row]], Iterator[str]]

@@ -4,10 +4,11 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 from servers.common.sql.errors import SqlError
 from servers.common.sql.texts import fence
-from servers.postgres.engine.link import Ask
-from servers.postgres.health.checks import CHECKS
-from servers.postgres.health.queries import SEES_ALL
-from servers.postgres.health.slow_statements import list_slow_statements
+
+from ..engine.link import Ask
+from .checks import CHECKS
+from .queries import SEES_ALL
+from .slow_statements import list_slow_statements
 
 _SAVEPOINT = "mcp_bundle_check"
 _CHECK_TIMEOUT = 5

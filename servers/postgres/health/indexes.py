@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import anyio
 
 from servers.common.sql.errors import SqlError
-from servers.postgres.engine.deadline import Deadline
-from servers.postgres.engine.link import Ask
-from servers.postgres.sql import unquote
+
+from ..engine.deadline import Deadline
+from ..engine.link import Ask
+from ..sql import unquote
 
 Node = Mapping[str, Any]
 """A step of a plan, as EXPLAIN writes it in JSON."""

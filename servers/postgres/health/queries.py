@@ -1,6 +1,6 @@
 """The queries of the health checks. The functions in `checks` format their rows."""
 
-from servers.postgres.schema.entries import VISIBLE
+from ..schema.entries import VISIBLE
 
 _OLD_SECONDS = 60
 """Transactions of at least this age, in seconds, are listed."""

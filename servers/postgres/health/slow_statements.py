@@ -1,9 +1,10 @@
 """Lists the statements that take the most time, as measured by the extension pg_stat_statements."""
 
 from servers.common.sql.texts import shorten
-from servers.postgres.engine.link import Ask
-from servers.postgres.health.lines import format_share
 from shared.text import format_count, join_lines
+
+from ..engine.link import Ask
+from .lines import format_share
 
 _MAX_ROWS = 10
 """Maximum number of statements in each list."""

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from servers.postgres.catalog import Types
-from servers.postgres.engine.link import Ask, Column
-from servers.postgres.values import Type
+from ..catalog import Types
+from ..engine.link import Ask, Column
+from ..values import Type
 
 _MAX_CACHED = 10_000
 """Maximum number of columns whose types are cached."""

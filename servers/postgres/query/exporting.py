@@ -6,11 +6,12 @@ from anyio import to_thread
 
 from servers.common.sql.query.formats import ExportFile, ExportRequest
 from servers.common.sql.query.query import Query
-from servers.postgres.engine.deadline import Deadline
-from servers.postgres.engine.pool import Pool
-from servers.postgres.query.columns import ColumnTypes
-from servers.postgres.query.reading import Row, bind, check
-from servers.postgres.values import Codec
+
+from ..engine.deadline import Deadline
+from ..engine.pool import Pool
+from ..values import Codec
+from .columns import ColumnTypes
+from .reading import Row, bind, check
 
 
 async def write_export(

@@ -11,12 +11,13 @@ import anyio
 from servers.common.sql.errors import SqlError
 from servers.common.sql.query.plan import Plan, PlanStep, make_plan
 from servers.common.sql.texts import SqlName, format_name, shorten
-from servers.postgres.catalog import Session
-from servers.postgres.engine.answers import Cell
-from servers.postgres.engine.deadline import Deadline
-from servers.postgres.engine.link import Ask
-from servers.postgres.health.indexes import Node, ScannedTable, suggest_indexes
 from shared.text import join_lines
+
+from ..catalog import Session
+from ..engine.answers import Cell
+from ..engine.deadline import Deadline
+from ..engine.link import Ask
+from ..health.indexes import Node, ScannedTable, suggest_indexes
 
 _MAX_STEPS = 500
 """Maximum number of steps of a plan that are shown."""

@@ -14,12 +14,13 @@ from anyio import to_thread
 
 from servers.common.sql.query.pages import AnswerLimits, Page, PageBuilder
 from servers.common.sql.query.query import Query
-from servers.postgres.engine.answers import Cell
-from servers.postgres.engine.deadline import Deadline
-from servers.postgres.engine.link import Column, Link
-from servers.postgres.engine.statement_text import CURSOR_WORDS, Statement, bind_named, check_reads
-from servers.postgres.query.columns import ColumnDescriptions, ColumnTypes
-from servers.postgres.values import Codec, encode_parameter
+
+from ..engine.answers import Cell
+from ..engine.deadline import Deadline
+from ..engine.link import Column, Link
+from ..engine.statement_text import CURSOR_WORDS, Statement, bind_named, check_reads
+from ..values import Codec, encode_parameter
+from .columns import ColumnDescriptions, ColumnTypes
 
 Row = tuple[Cell, ...]
 

@@ -19,12 +19,13 @@ from servers.common.sql.uris import (
     join_key,
     split_key,
 )
-from servers.postgres.catalog import Session
-from servers.postgres.engine.answers import encode_text
-from servers.postgres.engine.link import Ask
-from servers.postgres.paging import fill_page
-from servers.postgres.schema.entries import Relation
-from servers.postgres.schema.names import find_relation
+
+from ..catalog import Session
+from ..engine.answers import encode_text
+from ..engine.link import Ask
+from ..paging import fill_page
+from ..schema.entries import Relation
+from ..schema.names import find_relation
 
 _MAX_KEYS_COMPARED = 100_000
 """Maximum number of rows whose keys are compared with the typed text."""

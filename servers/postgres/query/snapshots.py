@@ -19,11 +19,12 @@ from servers.common.sql.jobs import Job
 from servers.common.sql.query.cursors import POOL_DIVISOR, SOURCE_SECONDS, Cursors, Position, fingerprint
 from servers.common.sql.query.pages import NO_ROWS, AnswerLimits
 from servers.common.sql.query.query import Query, QueryRows
-from servers.postgres.engine.deadline import Deadline
-from servers.postgres.engine.link import Link
-from servers.postgres.engine.pool import Pool
-from servers.postgres.query.columns import ColumnTypes
-from servers.postgres.query.reading import MODE, Answer, Remainder, resume, run_query
+
+from ..engine.deadline import Deadline
+from ..engine.link import Link
+from ..engine.pool import Pool
+from .columns import ColumnTypes
+from .reading import MODE, Answer, Remainder, resume, run_query
 
 
 class _OpenTransaction(NamedTuple):

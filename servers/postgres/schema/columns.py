@@ -4,9 +4,10 @@ from collections.abc import Mapping
 
 from servers.common.sql.schema.records import TableColumn
 from servers.common.sql.texts import SqlName, shorten
-from servers.postgres.engine.link import Ask
-from servers.postgres.schema.entries import SCOPE
 from shared.text import join_lines
+
+from ..engine.link import Ask
+from .entries import SCOPE
 
 _MAX_TYPE_LENGTH, _MAX_DEFAULT_LENGTH, _MAX_COMMENT_LENGTH, _MAX_DEFINITION_LENGTH = 200, 500, 200, 2_000
 """Maximum number of characters of each that are shown."""

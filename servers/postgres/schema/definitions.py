@@ -4,7 +4,7 @@ The statements qualify the names of created objects with their schemas. PostgreS
 other objects in the statements, depending on the search path, so the script sets the search path.
 """
 
-from servers.postgres.schema.entries import VISIBLE
+from .entries import VISIBLE
 
 _OWN = """NOT EXISTS (SELECT FROM pg_catalog.pg_depend AS e
     WHERE e.classid = '{catalog}'::pg_catalog.regclass AND e.objid = {oid}

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from servers.common.sql.schema.records import Entry
 from servers.common.sql.texts import SqlName
-from servers.postgres.engine.link import Ask
+
+from ..engine.link import Ask
 
 KINDS = {"r": "table", "p": "partitioned table", "v": "view", "m": "materialized view", "f": "foreign table"}
 """The kinds of relations, by the letter in `pg_class.relkind`."""

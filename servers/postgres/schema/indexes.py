@@ -2,8 +2,9 @@
 
 from servers.common.sql.schema.records import ForeignKey, Index
 from servers.common.sql.texts import SqlName, shorten
-from servers.postgres.engine.link import Ask
-from servers.postgres.schema.entries import SCOPE
+
+from ..engine.link import Ask
+from .entries import SCOPE
 
 _MAX_SQL_LENGTH = 500
 """Maximum number of characters of a definition that are shown."""

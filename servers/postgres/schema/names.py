@@ -15,9 +15,10 @@ from servers.common.sql.texts import (
     format_names,
     shorten,
 )
-from servers.postgres.engine.link import Ask
-from servers.postgres.schema.entries import VISIBLE, Relation, read_relations
-from servers.postgres.sql import unquote
+
+from ..engine.link import Ask
+from ..sql import unquote
+from .entries import VISIBLE, Relation, read_relations
 
 _IDENTIFIER_PATTERN = r'"(?:[^"]|"")+"|[^\W\d][\w$]*'
 _IDENTIFIER = re.compile(_IDENTIFIER_PATTERN)

@@ -9,10 +9,11 @@ from servers.common.sql.schema import overview
 from servers.common.sql.schema.lines import ByteBudget
 from servers.common.sql.schema.overview import DatabaseSummary, SchemaFacts, TableList, TablePage
 from servers.common.sql.schema.records import TableColumn
-from servers.postgres.engine.link import Ask
-from servers.postgres.schema.columns import read_columns
-from servers.postgres.schema.entries import list_estimates, read_relations
-from servers.postgres.schema.indexes import read_foreign_keys, read_indexes
+
+from ..engine.link import Ask
+from .columns import read_columns
+from .entries import list_estimates, read_relations
+from .indexes import read_foreign_keys, read_indexes
 
 
 async def list_tables(page: TablePage, ask: Ask) -> TableList:

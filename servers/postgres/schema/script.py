@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from servers.common.sql.schema.script import join_statements
-from servers.postgres.engine.link import Ask
-from servers.postgres.schema import definitions
+
+from ..engine.link import Ask
+from . import definitions
 
 _HEAD = "SET check_function_bodies = off;"
 """Allows the script to create functions before the tables that they read."""

@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from servers.common.sql.texts import shorten
-from servers.postgres.engine.link import Ask
-from servers.postgres.schema.columns import read_types
-from servers.postgres.schema.entries import Relation
 from shared.text import join_lines
+
+from ..engine.link import Ask
+from .columns import read_types
+from .entries import Relation
 
 _MAX_LINE_LENGTH = 1_000
 """Maximum number of characters of a constraint, a policy or a trigger that are shown."""

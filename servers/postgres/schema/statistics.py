@@ -12,11 +12,12 @@ import anyio
 
 from servers.common.sql.schema.records import ColumnStatistics, Statistics
 from servers.common.sql.texts import SqlName, shorten
-from servers.postgres.arrays import parse_array
-from servers.postgres.catalog import Session
-from servers.postgres.engine.link import Ask
-from servers.postgres.schema.entries import Relation
-from servers.postgres.values import Type, encode_column
+
+from ..arrays import parse_array
+from ..catalog import Session
+from ..engine.link import Ask
+from ..values import Type, encode_column
+from .entries import Relation
 
 _MAX_ROWS = 100_000
 """Maximum number of rows that are examined."""

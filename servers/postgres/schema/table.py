@@ -18,14 +18,15 @@ from servers.common.sql.schema.table import (
     describe_facts,
     fit_statistics,
 )
-from servers.postgres.catalog import Session
-from servers.postgres.paging import fill_page
-from servers.postgres.schema.columns import read_columns
-from servers.postgres.schema.entries import Relation
-from servers.postgres.schema.indexes import read_foreign_keys, read_indexes, read_references
-from servers.postgres.schema.names import find_relation
-from servers.postgres.schema.sections import read_details
-from servers.postgres.schema.statistics import ReadableColumn, compute_statistics, read_readable_columns
+
+from ..catalog import Session
+from ..paging import fill_page
+from .columns import read_columns
+from .entries import Relation
+from .indexes import read_foreign_keys, read_indexes, read_references
+from .names import find_relation
+from .sections import read_details
+from .statistics import ReadableColumn, compute_statistics, read_readable_columns
 
 _STATISTICS_SHARE = 0.5
 """The share of a call's timeout that statistics may take."""

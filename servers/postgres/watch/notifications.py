@@ -12,9 +12,10 @@ from functools import partial
 from typing import NamedTuple
 
 from servers.common.sql.errors import SqlError
-from servers.postgres.engine.deadline import Deadline
-from servers.postgres.engine.link import Ask, Link
-from servers.postgres.watch.polling import WATCH_SCHEMA
+
+from ..engine.deadline import Deadline
+from ..engine.link import Ask, Link
+from .polling import WATCH_SCHEMA
 
 _LOCK_SECONDS = 1
 """Seconds to wait for the table lock that CREATE TRIGGER needs. It is short, because other sessions that need a lock

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
-from servers.postgres.engine.link import Ask
+from ..engine.link import Ask
 
 WATCH_SCHEMA = "mcp_watch"
 """The schema of the triggers that report changes. Creating it or a trigger does not count as a schema change."""

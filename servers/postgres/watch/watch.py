@@ -8,9 +8,10 @@ from anyio.abc import TaskGroup
 from servers.common.sql.database import Databases
 from servers.common.sql.uris import Target
 from servers.common.sql.watch import LISTING, DatabaseWatch
-from servers.postgres.commits import Commit
-from servers.postgres.dialect import POSTGRES
-from servers.postgres.watch.watched_database import Source, WatchedPostgresDatabase
+
+from ..commits import Commit
+from ..dialect import POSTGRES
+from .watched_database import Source, WatchedPostgresDatabase
 
 
 class Watch(DatabaseWatch[WatchedPostgresDatabase]):

@@ -16,11 +16,12 @@ import anyio
 
 from servers.common.sql import watch
 from servers.common.sql.errors import SqlError
-from servers.postgres.commits import Commit, CommitCallback
-from servers.postgres.engine.deadline import Deadline
-from servers.postgres.engine.link import Ask, Link
-from servers.postgres.watch.notifications import ChangeNotification, ensure_trigger, listen, wait_for_changes
-from servers.postgres.watch.polling import DatabaseState, Part, read_state
+
+from ..commits import Commit, CommitCallback
+from ..engine.deadline import Deadline
+from ..engine.link import Ask, Link
+from .notifications import ChangeNotification, ensure_trigger, listen, wait_for_changes
+from .polling import DatabaseState, Part, read_state
 
 _QUICK_CHECK_SECONDS = 1.0
 """Maximum number of seconds for a check while changes by this program itself wait to be reported."""

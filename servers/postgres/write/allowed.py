@@ -12,8 +12,9 @@ from itertools import dropwhile, pairwise
 from typing import NamedTuple
 
 from servers.common.sql.errors import SqlError
-from servers.postgres.engine.denied_functions import find_reason
-from servers.postgres.engine.statement_text import Statement
+
+from ..engine.denied_functions import find_reason
+from ..engine.statement_text import Statement
 
 Words = Sequence[str]
 

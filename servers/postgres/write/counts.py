@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from servers.common.sql.texts import SqlName
-from servers.postgres.engine.link import Ask
+
+from ..engine.link import Ask
 
 _XIDS = 1 << 24
 """Assumed maximum number of transactions, including subtransactions, that begin while this one runs. Transaction

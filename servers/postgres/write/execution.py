@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from servers.common.sql.errors import SqlError
 from servers.common.sql.write.consent import Consent, Figures
 from servers.common.sql.write.results import FormattedResult, ResponseLimits, Statement, make_result, sum_figures
-from servers.postgres.write.allowed import check_change, check_table
-from servers.postgres.write.previews import show_changes
-from servers.postgres.write.session import Session
-from servers.postgres.write.statements import run_all
+
+from .allowed import check_change, check_table
+from .previews import show_changes
+from .session import Session
+from .statements import run_all
 
 _TABLE_OIDS = "SELECT oid FROM pg_catalog.pg_class WHERE relkind IN ('r', 'm')"
 

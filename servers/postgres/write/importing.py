@@ -18,12 +18,13 @@ from servers.common.sql.importing.records import Records
 from servers.common.sql.importing.survey import Plan, TargetTable, survey
 from servers.common.sql.texts import SqlName
 from servers.common.sql.write.consent import Consent, Figures
-from servers.postgres.errors import PostgresError
-from servers.postgres.schema.entries import Relation
-from servers.postgres.schema.names import find_relation
-from servers.postgres.sql import quote
-from servers.postgres.write.counts import read_changes
-from servers.postgres.write.session import Session
+
+from ..errors import PostgresError
+from ..schema.entries import Relation
+from ..schema.names import find_relation
+from ..sql import quote
+from .counts import read_changes
+from .session import Session
 
 _TYPES: Mapping[Kind, str] = {
     "integer": "bigint",

@@ -12,11 +12,12 @@ from pydantic_core import to_json
 
 from servers.common.sql.query.pages import AnswerLimits
 from servers.common.sql.write.results import TableChange
-from servers.postgres.engine.link import Link
-from servers.postgres.sql import quote
-from servers.postgres.values import Codec
-from servers.postgres.write.counts import Changes, TableCounts
-from servers.postgres.write.session import Session
+
+from ..engine.link import Link
+from ..sql import quote
+from ..values import Codec
+from .counts import Changes, TableCounts
+from .session import Session
 
 _MAX_ROWS = 10
 """Maximum number of rows of a table that are shown."""

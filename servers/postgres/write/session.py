@@ -13,12 +13,13 @@ import anyio
 
 from servers.common.sql.errors import SqlError
 from servers.common.sql.write.consent import Figures
-from servers.postgres.catalog import Types
-from servers.postgres.commits import Commit, CommitCallback
-from servers.postgres.engine.deadline import Deadline
-from servers.postgres.engine.link import Ask, Link
-from servers.postgres.errors import PostgresError
-from servers.postgres.write.allowed import NO_MORE_DDL, AllowedDdl
+
+from ..catalog import Types
+from ..commits import Commit, CommitCallback
+from ..engine.deadline import Deadline
+from ..engine.link import Ask, Link
+from ..errors import PostgresError
+from .allowed import NO_MORE_DDL, AllowedDdl
 
 _FLUSH_VERSION = 150_000
 """The first version of PostgreSQL with `pg_stat_force_next_flush`. It makes the counts of changed rows visible to

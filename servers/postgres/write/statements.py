@@ -12,14 +12,15 @@ from servers.common.sql.query.pages import NO_ROWS, AnswerLimits, Page, PageBuil
 from servers.common.sql.query.query import Query
 from servers.common.sql.texts import SqlName
 from servers.common.sql.write.results import MIN_BYTES_FOR_ROWS, Effect, Statement, reduce_limits
-from servers.postgres.engine.link import Rows
-from servers.postgres.errors import PostgresError
-from servers.postgres.query.reading import bind
-from servers.postgres.schema.names import suggest_names
-from servers.postgres.values import Codec
-from servers.postgres.write.allowed import Words, changes_schema, check_change
-from servers.postgres.write.counts import NO_CHANGES, Changes, TableCounts, read_changes
-from servers.postgres.write.session import Session
+
+from ..engine.link import Rows
+from ..errors import PostgresError
+from ..query.reading import bind
+from ..schema.names import suggest_names
+from ..values import Codec
+from .allowed import Words, changes_schema, check_change
+from .counts import NO_CHANGES, Changes, TableCounts, read_changes
+from .session import Session
 
 _THREAD_CHARACTERS = 20_000
 """A statement with more characters than this is checked in a thread."""

@@ -11,16 +11,17 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import NamedTuple
 
-from servers.prompts.arguments import parse_values
-from servers.prompts.cli import golden
-from servers.prompts.errors import Problem, PromptError
-from servers.prompts.library.folder import Folder
-from servers.prompts.library.library import Library
-from servers.prompts.library.lint import estimate_tokens
-from servers.prompts.library.lint import lint as lint_library
-from servers.prompts.templates.rendering import Text
-from servers.prompts.write.files import allow_any_contents, find_differing, put, write_skill
 from shared.text import format_count
+
+from ..arguments import parse_values
+from ..errors import Problem, PromptError
+from ..library.folder import Folder
+from ..library.library import Library
+from ..library.lint import estimate_tokens
+from ..library.lint import lint as lint_library
+from ..templates.rendering import Text
+from ..write.files import allow_any_contents, find_differing, put, write_skill
+from . import golden
 
 
 class UsageError(Exception):

@@ -6,12 +6,13 @@ each has a role, and a text or the path of an embedded file.
 
 from typing import Any, NamedTuple
 
-from servers.prompts.arguments import parse_values
-from servers.prompts.errors import PromptError
-from servers.prompts.format.front_matter import parse_mapping
-from servers.prompts.library.library import Library
-from servers.prompts.templates.rendering import Text
 from shared.yaml import write_yaml
+
+from ..arguments import parse_values
+from ..errors import PromptError
+from ..format.front_matter import parse_mapping
+from ..library.library import Library
+from ..templates.rendering import Text
 
 _MAX_BYTES = 64_000
 _KEY_TYPES = {"arguments": dict, "messages": list}

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from servers.prompts.cli.commands import choose_names, open_library, open_target, print_line, report_failure
-from servers.prompts.errors import PromptError
-from servers.prompts.format.front_matter import MAX_FILE_BYTES
-from servers.prompts.templates.host_commands import Command, Host, make_command
-from servers.prompts.write.files import allow_any_contents, put
 from shared.text import escape, format_count
+
+from ..errors import PromptError
+from ..format.front_matter import MAX_FILE_BYTES
+from ..templates.host_commands import Command, Host, make_command
+from ..write.files import allow_any_contents, put
+from .commands import choose_names, open_library, open_target, print_line, report_failure
 
 
 def export_commands(root: Path, names: Sequence[str] | None, target: Path, host: Host, force: bool) -> int:

@@ -6,12 +6,13 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from servers.prompts.cli.commands import UsageError, export, lint, render, test
-from servers.prompts.cli.host_commands import export_commands
-from servers.prompts.cli.remote import open_remote, update
-from servers.prompts.remote.address import Address, Package, is_address, is_package, parse_address
-from servers.prompts.templates.host_commands import HOSTS
 from shared.program.line_parser import LineParser
+
+from ..remote.address import Address, Package, is_address, is_package, parse_address
+from ..templates.host_commands import HOSTS
+from .commands import UsageError, export, lint, render, test
+from .host_commands import export_commands
+from .remote import open_remote, update
 
 _DIR = "folder or .zip file of prompts, or the URL of a library in git"
 

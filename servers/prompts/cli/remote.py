@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from threading import Event
 
-from servers.prompts.cli.commands import UsageError, print_line
-from servers.prompts.errors import PromptError
-from servers.prompts.remote.address import Address, Package
-from servers.prompts.remote.cache import Checkout
+from ..errors import PromptError
+from ..remote.address import Address, Package
+from ..remote.cache import Checkout
+from .commands import UsageError, print_line
 
 _TIMEOUT_SECONDS = 600.0
 

@@ -6,11 +6,12 @@ Any front matter is accepted: an unknown key or an invalid value never makes a c
 
 from typing import Any
 
-from servers.prompts.errors import PromptError
-from servers.prompts.format.definitions import Message, Prompt, Syntax, order_arguments
-from servers.prompts.format.front_matter import NAME, Document
-from servers.prompts.format.placeholders import find_arguments
 from shared.yaml import YamlMapping
+
+from ..errors import PromptError
+from .definitions import Message, Prompt, Syntax, order_arguments
+from .front_matter import NAME, Document
+from .placeholders import find_arguments
 
 _MAX_DESCRIPTION = 2_000
 _MAX_TITLE = 200

@@ -9,13 +9,14 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from servers.prompts.errors import PromptError
-from servers.prompts.format.commands import get_name, parse_command, parse_toml_command
-from servers.prompts.format.definitions import Prompt, Syntax
-from servers.prompts.format.front_matter import PROMPT, STRUCTURED, Document, parse_document
-from servers.prompts.format.prompts import parse_prompt
-from servers.prompts.format.skills import parse_skill
 from shared.yaml import YamlMapping
+
+from ..errors import PromptError
+from .commands import get_name, parse_command, parse_toml_command
+from .definitions import Prompt, Syntax
+from .front_matter import PROMPT, STRUCTURED, Document, parse_document
+from .prompts import parse_prompt
+from .skills import parse_skill
 
 SKILL = "SKILL.md"
 """The file that makes its directory a skill."""

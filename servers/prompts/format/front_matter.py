@@ -11,8 +11,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
-from servers.prompts.errors import PromptError
 from shared.yaml import YamlError, YamlLimits, YamlMapping, read_yaml
+
+from ..errors import PromptError
 
 MAX_FILE_BYTES = 256_000
 """Maximum size of a file, in bytes."""

@@ -14,7 +14,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from servers.prompts.format.definitions import Argument, Prompt, Syntax
+from .definitions import Argument, Prompt, Syntax
 
 _ALL_WORDS = "arguments"
 """The name of the argument that contains all words."""

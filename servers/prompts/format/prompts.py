@@ -2,10 +2,11 @@
 
 from typing import Literal
 
-from servers.prompts.errors import PromptError
-from servers.prompts.format.definitions import Argument, Message, Prompt, order_arguments
-from servers.prompts.format.front_matter import ARGUMENT, MESSAGE, PROMPT, Document, refuse, require_keys
 from shared.yaml import YamlMapping
+
+from ..errors import PromptError
+from .definitions import Argument, Message, Prompt, order_arguments
+from .front_matter import ARGUMENT, MESSAGE, PROMPT, Document, refuse, require_keys
 
 _KINDS: tuple[Literal["text", "image", "audio", "resource"], ...] = ("text", "image", "audio", "resource")
 _PYTHON_TYPES: dict[str, tuple[type, ...]] = {"number": (int, float), "boolean": (bool,), "list": (list,)}

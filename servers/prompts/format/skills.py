@@ -9,11 +9,12 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from servers.prompts.errors import PromptError
-from servers.prompts.format.commands import get_text, parse_command
-from servers.prompts.format.definitions import Prompt
-from servers.prompts.format.front_matter import Document
 from shared.yaml import YamlMapping, write_yaml
+
+from ..errors import PromptError
+from .commands import get_text, parse_command
+from .definitions import Prompt
+from .front_matter import Document
 
 NAME = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
 """The valid names of skills."""

@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 from servers.common.files.directories import Directory, enter, entry_in, leave, open_directory, read_file
 from servers.common.files.names import is_device
-from servers.prompts.errors import PromptError
-from servers.prompts.format.forms import is_manifest
-from servers.prompts.format.front_matter import MAX_FILE_BYTES
 from shared.program.files.entries import stat_entry
 from shared.program.files.system import SYSTEM
+
+from ..errors import PromptError
+from ..format.forms import is_manifest
+from ..format.front_matter import MAX_FILE_BYTES
 
 MAX_TOTAL_BYTES = 64_000_000
 """Maximum total size of all prompt files, in bytes."""

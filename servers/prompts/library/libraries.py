@@ -8,11 +8,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
-from servers.prompts.errors import Problem, PromptError
-from servers.prompts.format.definitions import Prompt
-from servers.prompts.library.library import Library
-from servers.prompts.library.snapshot import ScanChanges
-from servers.prompts.templates.rendering import Rendering
+from ..errors import Problem, PromptError
+from ..format.definitions import Prompt
+from ..templates.rendering import Rendering
+from .library import Library
+from .snapshot import ScanChanges
 
 STARTER = Path(__file__).parents[1] / "starter"
 """The library that is included with the server."""

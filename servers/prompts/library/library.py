@@ -14,22 +14,22 @@ from pathlib import Path
 from threading import Lock
 from typing import Generic, TypeVar
 
-from servers.prompts.errors import Problem, PromptError
-from servers.prompts.format.definitions import Prompt
-from servers.prompts.format.forms import HIDDEN_FOLDERS, SKILL, Kind, find_kind, is_manifest, parse_file
-from servers.prompts.format.front_matter import parse_document
-from servers.prompts.format.skills import (
+from ..errors import Problem, PromptError
+from ..format.definitions import Prompt
+from ..format.forms import HIDDEN_FOLDERS, SKILL, Kind, find_kind, is_manifest, parse_file
+from ..format.front_matter import parse_document
+from ..format.skills import (
     MAX_BYTES,
     find_excess_files,
     format_manifest,
     require_size,
     require_valid_manifest,
 )
-from servers.prompts.library.folder import Entry, Folder, Signature, is_hidden
-from servers.prompts.library.snapshot import EMPTY_SNAPSHOT, File, ScanChanges, Snapshot, advance, compare
-from servers.prompts.templates.budget import MAX_FILE_BYTES
-from servers.prompts.templates.plain_words import write_plain_text
-from servers.prompts.templates.rendering import Read, Rendering
+from ..templates.budget import MAX_FILE_BYTES
+from ..templates.plain_words import write_plain_text
+from ..templates.rendering import Read, Rendering
+from .folder import Entry, Folder, Signature, is_hidden
+from .snapshot import EMPTY_SNAPSHOT, File, ScanChanges, Snapshot, advance, compare
 
 V = TypeVar("V")
 _MAX_PARSED, _MAX_COMPILED = 2_000_000, 2_000_000

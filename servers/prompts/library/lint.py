@@ -4,15 +4,16 @@ import re
 from collections.abc import Iterator
 
 from servers.common.files.names import is_device
-from servers.prompts.errors import Problem, PromptError
-from servers.prompts.format.definitions import Argument, Prompt
-from servers.prompts.format.forms import SKILL, Kind, parse_file
-from servers.prompts.format.front_matter import parse_document
-from servers.prompts.format.skills import MAX_DESCRIPTION_LENGTH, NAME
-from servers.prompts.library.library import Library
-from servers.prompts.templates.budget import MAX_FILE_BYTES
-from servers.prompts.templates.rendering import Read, Rendering, find_used_names
 from shared.yaml import YamlMapping
+
+from ..errors import Problem, PromptError
+from ..format.definitions import Argument, Prompt
+from ..format.forms import SKILL, Kind, parse_file
+from ..format.front_matter import parse_document
+from ..format.skills import MAX_DESCRIPTION_LENGTH, NAME
+from ..templates.budget import MAX_FILE_BYTES
+from ..templates.rendering import Read, Rendering, find_used_names
+from .library import Library
 
 _MAX_TOKENS = 5_000
 _REPLACED_CHARACTERS = re.compile(r"[^a-z0-9-]")

@@ -7,9 +7,9 @@ library keeps in memory, and only the results are parsed. There is no index: 10,
 import re
 from typing import NamedTuple
 
-from servers.prompts.errors import PromptError
-from servers.prompts.format.definitions import Prompt
-from servers.prompts.library.libraries import Libraries
+from ..errors import PromptError
+from ..format.definitions import Prompt
+from .libraries import Libraries
 
 _MAX_WORDS = 20
 _EXACT, _BEGINS_NAME, _IN_NAME, _BEGINS_WORD, _WITHIN_WORD = 1_000, 100, 50, 20, 5

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 
 from anyio import to_thread
 
-from servers.prompts.errors import PromptError
-from servers.prompts.format.forms import SKILL
-from servers.prompts.format.front_matter import parse_document
-from servers.prompts.format.skills import MAX_BYTES, NAME, require_size
-from servers.prompts.library.libraries import Libraries
-from servers.prompts.library.library import Library
-from servers.prompts.library.snapshot import ScanChanges
+from ..errors import PromptError
+from ..format.forms import SKILL
+from ..format.front_matter import parse_document
+from ..format.skills import MAX_BYTES, NAME, require_size
+from .libraries import Libraries
+from .library import Library
+from .snapshot import ScanChanges
 
 MAX_LISTED = 500
 """Maximum number of skills in the list, which a host shows to its model. Others can be requested by name."""

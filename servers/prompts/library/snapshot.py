@@ -3,13 +3,14 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from servers.prompts.errors import Problem, PromptError
-from servers.prompts.format.forms import Kind, find_kind, find_longer_names, find_name, is_manifest, parse_file
-from servers.prompts.format.front_matter import MAX_FILE_BYTES, NAME
-from servers.prompts.format.skills import LIMIT, find_excess_files
-from servers.prompts.library.folder import MAX_TOTAL_BYTES, Entry, Signature, is_hidden
-from servers.prompts.templates.rendering import Read
 from shared.text import is_unicode
+
+from ..errors import Problem, PromptError
+from ..format.forms import Kind, find_kind, find_longer_names, find_name, is_manifest, parse_file
+from ..format.front_matter import MAX_FILE_BYTES, NAME
+from ..format.skills import LIMIT, find_excess_files
+from ..templates.rendering import Read
+from .folder import MAX_TOTAL_BYTES, Entry, Signature, is_hidden
 
 _NOT_A_FILE = {
     "hidden directory": "it is hidden, and its prompts are not served: pass it as a separate DIR",

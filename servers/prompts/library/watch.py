@@ -16,10 +16,11 @@ import anyio
 from anyio import CapacityLimiter, to_thread
 
 from servers.common.notices import Notices, wait_in_thread
-from servers.prompts.errors import PromptError
-from servers.prompts.library.libraries import Libraries, LibraryProblem
-from servers.prompts.library.snapshot import ScanChanges
 from shared.text import escape
+
+from ..errors import PromptError
+from .libraries import Libraries, LibraryProblem
+from .snapshot import ScanChanges
 
 log = logging.getLogger("servers.prompts")
 

@@ -20,14 +20,15 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from servers.prompts.errors import Problem, PromptError
-from servers.prompts.format.skills import MAX_BYTES
-from servers.prompts.library.folder import MAX_TOTAL_BYTES, check_path
-from servers.prompts.remote.address import MARKETPLACE, Address, Package
-from servers.prompts.remote.git import Blob, Git
-from servers.prompts.remote.package import Source, open_package
-from servers.prompts.remote.plugins import Plugin, parse_marketplace
 from shared.text import format_count
+
+from ..errors import Problem, PromptError
+from ..format.skills import MAX_BYTES
+from ..library.folder import MAX_TOTAL_BYTES, check_path
+from .address import MARKETPLACE, Address, Package
+from .git import Blob, Git
+from .package import Source, open_package
+from .plugins import Plugin, parse_marketplace
 
 _SCRATCH_PREFIX = "fetch-"
 _ABANDONED_SECONDS = 3_600.0

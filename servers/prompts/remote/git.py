@@ -18,9 +18,9 @@ from pathlib import Path
 from threading import Event
 from typing import NamedTuple
 
-from servers.prompts.errors import PromptError
-from servers.prompts.library.folder import MAX_TOTAL_BYTES
-from servers.prompts.remote.address import Address
+from ..errors import PromptError
+from ..library.folder import MAX_TOTAL_BYTES
+from .address import Address
 
 MAX_FETCHED_BYTES = 256_000_000
 """Maximum number of bytes that git may write for one fetch."""

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Protocol
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
-from servers.prompts.errors import PromptError
-from servers.prompts.format.forms import is_manifest
-from servers.prompts.remote.address import MARKETPLACE, Package
-from servers.prompts.remote.git import Blob
-from servers.prompts.remote.plugins import MAX_MANIFEST_BYTES
+from ..errors import PromptError
+from ..format.forms import is_manifest
+from .address import MARKETPLACE, Package
+from .git import Blob
+from .plugins import MAX_MANIFEST_BYTES
 
 _MAX_ARCHIVE_BYTES = 64_000_000
 """Maximum size of an archive, in bytes."""

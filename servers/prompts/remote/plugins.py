@@ -8,9 +8,9 @@ import re
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from servers.prompts.errors import PromptError
-from servers.prompts.library.folder import check_path
-from servers.prompts.remote.address import Address, parse_address
+from ..errors import PromptError
+from ..library.folder import check_path
+from .address import Address, parse_address
 
 MAX_MANIFEST_BYTES = 4_000_000
 """Maximum size of a marketplace file, in bytes."""

@@ -8,8 +8,8 @@ from threading import Event
 import anyio
 from anyio import to_thread
 
-from servers.prompts.errors import PromptError
-from servers.prompts.remote.cache import Checkout
+from ..errors import PromptError
+from .cache import Checkout
 
 log = logging.getLogger("servers.prompts")
 

@@ -4,7 +4,7 @@ import time
 from contextvars import ContextVar
 from typing import Any
 
-from servers.prompts.errors import PromptError
+from ..errors import PromptError
 
 MAX_CHARACTERS = 1_000_000
 """Maximum number of characters in all messages combined, and in each intermediate text."""

@@ -9,9 +9,10 @@ from typing import Any
 from jinja2 import pass_context
 from jinja2.runtime import Context, Undefined
 
-from servers.prompts.errors import PromptError
-from servers.prompts.templates.budget import MAX_CHARACTERS, MAX_ITEMS, current_budget
 from shared.text import code_block
+
+from ..errors import PromptError
+from .budget import MAX_CHARACTERS, MAX_ITEMS, current_budget
 
 COMPARED, INDEXED, ITERATED, JOINED = "_compared", "_indexed", "_iterated", "_joined"
 """Filters that `sandbox` inserts into templates, to count what Jinja would not: comparisons, values of which an item

@@ -14,14 +14,15 @@ from contextlib import suppress
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
-from servers.prompts.arguments import format_names, parse_value
-from servers.prompts.errors import PromptError
-from servers.prompts.format.commands import parse_command, parse_toml_command
-from servers.prompts.format.definitions import Argument, Prompt, Syntax
-from servers.prompts.format.front_matter import parse_document
-from servers.prompts.templates.rendering import Rendering, Text
 from shared.text import escape
 from shared.yaml import YamlMapping, write_yaml
+
+from ..arguments import format_names, parse_value
+from ..errors import PromptError
+from ..format.commands import parse_command, parse_toml_command
+from ..format.definitions import Argument, Prompt, Syntax
+from ..format.front_matter import parse_document
+from .rendering import Rendering, Text
 
 _ALL_WORDS = "arguments"
 _FRONT_MATTER = re.compile(r"(---[ \t]*\n)(.*?)(^---[ \t]*\n)", re.DOTALL | re.MULTILINE)

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from servers.prompts.arguments import parse_value
-from servers.prompts.errors import PromptError
-from servers.prompts.format.definitions import Argument
-from servers.prompts.templates.rendering import Rendering, Text
+from ..arguments import parse_value
+from ..errors import PromptError
+from ..format.definitions import Argument
+from .rendering import Rendering, Text
 
 _REQUIRED_HEAD = "Take the values in brackets below from the request, and ask for those that are missing:"
 _OPTIONAL_HEAD = "If the request gives one of these, use it; otherwise leave it out:"

@@ -11,10 +11,11 @@ from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from servers.common.images import image_type
-from servers.prompts.errors import PromptError
-from servers.prompts.format.definitions import Message, Prompt, Role
-from servers.prompts.format.placeholders import fill_placeholders
-from servers.prompts.templates.budget import (
+
+from ..errors import PromptError
+from ..format.definitions import Message, Prompt, Role
+from ..format.placeholders import fill_placeholders
+from .budget import (
     MAX_FILE_BYTES,
     MAX_SOURCE_LENGTH,
     RENDER_SECONDS,
@@ -25,7 +26,7 @@ from servers.prompts.templates.budget import (
 if TYPE_CHECKING:
     from jinja2 import Template
 
-    from servers.prompts.templates.sandbox import Sandbox, Use
+    from .sandbox import Sandbox, Use
 
 Read = Callable[[str, int], bytes]
 """Returns the contents of a file in the library. Raises PromptError, also if it has more than the given number of
@@ -165,7 +166,7 @@ def _read_sources(prompt: Prompt, read: Read) -> dict[str, str]:
 
 @cache
 def _get_sandbox() -> "Sandbox":
-    from servers.prompts.templates.sandbox import Sandbox
+    from .sandbox import Sandbox
 
     return Sandbox()
 

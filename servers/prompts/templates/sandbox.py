@@ -18,8 +18,10 @@ from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
-from servers.prompts.templates.budget import MAX_ITEMS, current_budget
-from servers.prompts.templates.filters import (
+from shared.text import is_unicode
+
+from .budget import MAX_ITEMS, current_budget
+from .filters import (
     COMPARED,
     FILTERS,
     INDEXED,
@@ -29,7 +31,6 @@ from servers.prompts.templates.filters import (
     format_value,
     require_size,
 )
-from shared.text import is_unicode
 
 _ALLOWED: tuple[type[nodes.Node], ...] = (
     nodes.Template,

@@ -10,9 +10,6 @@ from contextlib import contextmanager
 from threading import Lock
 
 from servers.common.files.directories import entry_in, read_file
-from servers.prompts.errors import PromptError
-from servers.prompts.format.forms import SKILL
-from servers.prompts.library.folder import Folder, check_path
 from shared.program.files.atomic import (
     check_and_rename,
     prepare_replacement,
@@ -21,6 +18,10 @@ from shared.program.files.atomic import (
     temporary_name,
 )
 from shared.program.files.entries import Entry, remove_tree, stat_entry, unlink
+
+from ..errors import PromptError
+from ..format.forms import SKILL
+from ..library.folder import Folder, check_path
 
 _MAX_BYTES = 16_000_000
 """Maximum size of a file that is replaced, in bytes."""

@@ -6,13 +6,13 @@ served, until a person moves it into the library.
 
 from typing import NamedTuple
 
-from servers.prompts.errors import PromptError
-from servers.prompts.format.forms import SKILL, parse_file
-from servers.prompts.library.folder import Folder
-from servers.prompts.library.libraries import STARTER, Libraries
-from servers.prompts.library.library import Library
-from servers.prompts.library.lint import find_objections, lint_file
-from servers.prompts.write.files import Check, check_file, delete, make_etag, put
+from ..errors import PromptError
+from ..format.forms import SKILL, parse_file
+from ..library.folder import Folder
+from ..library.libraries import STARTER, Libraries
+from ..library.library import Library
+from ..library.lint import find_objections, lint_file
+from .files import Check, check_file, delete, make_etag, put
 
 _DRAFTS = "_drafts"
 

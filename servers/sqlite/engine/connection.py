@@ -24,10 +24,11 @@ from anyio import to_thread
 
 from servers.common.sql.errors import SqlError
 from servers.common.sql.jobs import Job
-from servers.sqlite.engine.deadline import Limits, StatementDeadline, Uninterruptible
-from servers.sqlite.engine.handle import OPENING_NUMBERS, Handle, Work
-from servers.sqlite.engine.opening import ConnectionOptions, Mode, OpenOptions
-from servers.sqlite.engine.process import WorkerProcess
+
+from .deadline import Limits, StatementDeadline, Uninterruptible
+from .handle import OPENING_NUMBERS, Handle, Work
+from .opening import ConnectionOptions, Mode, OpenOptions
+from .process import WorkerProcess
 
 __all__ = ["Connection", "Work"]
 

@@ -16,14 +16,15 @@ from servers.common.sql.database import Databases
 from servers.common.sql.errors import SqlError
 from servers.common.sql.jobs import Job
 from servers.common.sql.temporary import temporary_directory
-from servers.sqlite.engine.connection import Connection, Work
-from servers.sqlite.engine.deadline import Limits
-from servers.sqlite.engine.hiding import HiddenName
-from servers.sqlite.engine.opening import AttachedDatabase, ConnectionOptions, Mode
-from servers.sqlite.engine.policy import ALLOW_CHANGES
-from servers.sqlite.engine.pool import Pool
-from servers.sqlite.engine.quick import QuickReader
-from servers.sqlite.engine.sql import find_declared_types
+
+from .connection import Connection, Work
+from .deadline import Limits
+from .hiding import HiddenName
+from .opening import AttachedDatabase, ConnectionOptions, Mode
+from .policy import ALLOW_CHANGES
+from .pool import Pool
+from .quick import QuickReader
+from .sql import find_declared_types
 
 T = TypeVar("T")
 

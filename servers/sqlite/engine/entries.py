@@ -19,10 +19,11 @@ from servers.common.sql.errors import SqlError
 from servers.common.sql.schema.records import Entry
 from servers.common.sql.schema.script import join_statements
 from servers.common.sql.texts import NEEDS_QUOTES, fence, find_nearest, format_name
-from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
-from servers.sqlite.engine.hiding import HiddenSchema
-from servers.sqlite.engine.policy import CLOSED_FUNCTIONS, find_module
-from servers.sqlite.engine.sql import quote
+
+from .deadline import StatementDeadline, retry_locked
+from .hiding import HiddenSchema
+from .policy import CLOSED_FUNCTIONS, find_module
+from .sql import quote
 
 _SERVER_QUERY_END = f"-- {os.urandom(16).hex()}"
 """The end of this program's own queries: a comment that no client can guess."""

@@ -12,11 +12,12 @@ from typing import TypeVar
 
 from servers.common.sql.errors import SqlError
 from servers.common.sql.texts import ONLY_NAMES
-from servers.sqlite.engine.deadline import StatementDeadline, Uninterruptible
-from servers.sqlite.engine.entries import suggest_names
-from servers.sqlite.engine.opening import GuardedConnection, OpenOptions, is_unrecovered, open_database, recover
-from servers.sqlite.engine.quoted_names import QuotedTextError
-from servers.sqlite.errors import from_sqlite
+
+from ..errors import from_sqlite
+from .deadline import StatementDeadline, Uninterruptible
+from .entries import suggest_names
+from .opening import GuardedConnection, OpenOptions, is_unrecovered, open_database, recover
+from .quoted_names import QuotedTextError
 
 T = TypeVar("T")
 

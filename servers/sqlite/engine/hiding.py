@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 from servers.common.sql.errors import SqlError
 from servers.common.sql.texts import format_names
-from servers.sqlite.engine.sql import quote
+
+from .sql import quote
 
 _VIEW_PREFIX = f"visible_{os.urandom(16).hex()}"
 """Prefix of the secret names of the views that may read the tables."""

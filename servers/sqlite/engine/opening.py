@@ -10,19 +10,20 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
 from servers.common.sql.errors import SqlError
-from servers.sqlite.engine.deadline import Limits, StatementDeadline, impose_limits, impose_quick_limits, retry_locked
-from servers.sqlite.engine.extensions import SqliteExtension, load_extensions
-from servers.sqlite.engine.hiding import HiddenName, hide
-from servers.sqlite.engine.policy import (
+
+from ..errors import from_sqlite
+from .deadline import Limits, StatementDeadline, impose_limits, impose_quick_limits, retry_locked
+from .extensions import SqliteExtension, load_extensions
+from .hiding import HiddenName, hide
+from .policy import (
     ALLOW_CHANGES,
     Policy,
     find_closed_modules,
     find_uninterruptible_tables,
     find_virtual_tables,
 )
-from servers.sqlite.engine.quick_policy import QuickPolicy
-from servers.sqlite.engine.sql import quote
-from servers.sqlite.errors import from_sqlite
+from .quick_policy import QuickPolicy
+from .sql import quote
 
 T = TypeVar("T")
 

@@ -10,8 +10,8 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from servers.sqlite.engine.hiding import BYPASSES_HIDING, CHANGES_HIDDEN, HiddenSchema
-from servers.sqlite.engine.sql import quote
+from .hiding import BYPASSES_HIDING, CHANGES_HIDDEN, HiddenSchema
+from .sql import quote
 
 _READ_ACTIONS = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE})
 _ROW_CHANGES = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE})

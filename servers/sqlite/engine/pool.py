@@ -9,7 +9,8 @@ connections as the size of the pool are replaced in this way, because the thread
 from collections.abc import Callable
 
 from servers.common.sql import pool
-from servers.sqlite.engine.connection import Connection
+
+from .connection import Connection
 
 
 class Pool(pool.Pool[Connection]):

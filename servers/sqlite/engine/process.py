@@ -18,10 +18,11 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from servers.common.sql.errors import SqlError
 from servers.common.workers.process import kill_worker, start_worker
-from servers.sqlite.engine.deadline import StatementDeadline
-from servers.sqlite.engine.handle import Work
-from servers.sqlite.engine.opening import OpenOptions, recover
-from servers.sqlite.engine.worker import LENGTH, RemoteCursor, pack, unpack
+
+from .deadline import StatementDeadline
+from .handle import Work
+from .opening import OpenOptions, recover
+from .worker import LENGTH, RemoteCursor, pack, unpack
 
 T = TypeVar("T")
 

@@ -22,11 +22,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from servers.common.sql.errors import SqlError
-from servers.sqlite.engine.deadline import Limits, StatementDeadline
-from servers.sqlite.engine.entries import fetch_schema_rows
-from servers.sqlite.engine.handle import Handle
-from servers.sqlite.engine.opening import ConnectionOptions, GuardedConnection, OpenOptions
-from servers.sqlite.errors import from_sqlite
+
+from ..errors import from_sqlite
+from .deadline import Limits, StatementDeadline
+from .entries import fetch_schema_rows
+from .handle import Handle
+from .opening import ConnectionOptions, GuardedConnection, OpenOptions
 
 try:
     import resource

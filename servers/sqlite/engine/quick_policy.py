@@ -8,8 +8,8 @@ whose time is proportional to the size of their arguments. Instructions that rea
 import sqlite3
 from collections.abc import Iterable
 
-from servers.sqlite.engine.hiding import HiddenSchema
-from servers.sqlite.engine.policy import Policy
+from .hiding import HiddenSchema
+from .policy import Policy
 
 _MAX_ACTIONS = 500
 """Maximum number of actions of one statement; a statement with more takes long to compile."""

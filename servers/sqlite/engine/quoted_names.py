@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from servers.sqlite.engine.sql import find_view_query, replace_double_quotes
+from .sql import find_view_query, replace_double_quotes
 
 
 class QuotedTextError(sqlite3.OperationalError):

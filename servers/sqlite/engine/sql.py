@@ -9,7 +9,7 @@ import re
 import sqlite3
 from functools import partial
 
-from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
+from .deadline import StatementDeadline, retry_locked
 
 # Quoted text, comments and words are matched to skip parameters and semicolons in them. Every repetition is
 # possessive, and an unterminated token extends to the end of the text, so matching takes linear time.

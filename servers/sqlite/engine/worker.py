@@ -21,9 +21,10 @@ from functools import partial
 from typing import Any, BinaryIO, NoReturn
 
 from servers.common.sql.errors import SqlError
-from servers.sqlite.engine.deadline import Limits, StatementDeadline, Uninterruptible
-from servers.sqlite.engine.handle import Handle
-from servers.sqlite.engine.opening import OpenOptions
+
+from .deadline import Limits, StatementDeadline, Uninterruptible
+from .handle import Handle
+from .opening import OpenOptions
 
 LENGTH = struct.Struct(">Q")
 

@@ -10,9 +10,10 @@ from typing import Any
 from servers.common.sql.query.formats import ExportFile, ExportRequest
 from servers.common.sql.query.pages import Row, fetch
 from servers.common.sql.query.query import Query
-from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
-from servers.sqlite.engine.quoted_names import execute
-from servers.sqlite.values import encode_rows
+
+from ..engine.deadline import StatementDeadline, retry_locked
+from ..engine.quoted_names import execute
+from ..values import encode_rows
 
 _BATCH_ROWS, _BATCH_BYTES = 1_000, 1_000_000
 """Maximum number of rows, and approximate maximum number of bytes, that are written together."""

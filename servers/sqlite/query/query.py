@@ -15,13 +15,14 @@ from servers.common.sql.query.pages import AnswerLimits, Page, Row
 from servers.common.sql.query.plan import Plan, PlanStep, make_plan
 from servers.common.sql.query.query import Query
 from servers.common.sql.texts import DESCRIBE_HINT, asks_for_schema, shorten
-from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
-from servers.sqlite.engine.entries import keeps_snapshots, list_schemas
-from servers.sqlite.engine.quoted_names import QuotedTextError, execute, require_names
-from servers.sqlite.engine.sql import quote, replace_parameters, split_statements
-from servers.sqlite.errors import from_sqlite
-from servers.sqlite.paging import fill_page, fill_row
-from servers.sqlite.query.tried_indexes import explain_with_indexes
+
+from ..engine.deadline import StatementDeadline, retry_locked
+from ..engine.entries import keeps_snapshots, list_schemas
+from ..engine.quoted_names import QuotedTextError, execute, require_names
+from ..engine.sql import quote, replace_parameters, split_statements
+from ..errors import from_sqlite
+from ..paging import fill_page, fill_row
+from .tried_indexes import explain_with_indexes
 
 _MAX_STEPS = 500
 """Maximum number of steps of a plan that are shown."""

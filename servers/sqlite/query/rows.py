@@ -24,11 +24,12 @@ from servers.common.sql.uris import (
     join_key,
     split_key,
 )
-from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
-from servers.sqlite.engine.entries import find_hidden, get_entry, hold_snapshot
-from servers.sqlite.engine.sql import quote, select
-from servers.sqlite.paging import fill_page
-from servers.sqlite.schema.columns import read_columns
+
+from ..engine.deadline import StatementDeadline, retry_locked
+from ..engine.entries import find_hidden, get_entry, hold_snapshot
+from ..engine.sql import quote, select
+from ..paging import fill_page
+from ..schema.columns import read_columns
 
 _MAX_KEYS_COMPARED = 10_000
 """Maximum number of rows whose keys are compared with what the user has typed."""

@@ -18,10 +18,11 @@ from servers.common.sql.jobs import Job
 from servers.common.sql.query.cursors import POOL_DIVISOR, SOURCE_SECONDS, Cursors, Position, fingerprint
 from servers.common.sql.query.pages import NO_ROWS, AnswerLimits
 from servers.common.sql.query.query import Query
-from servers.sqlite.engine.connection import Connection, Work
-from servers.sqlite.engine.database import Database
-from servers.sqlite.engine.deadline import StatementDeadline
-from servers.sqlite.query.query import Answer, Remainder, resume, run_query
+
+from ..engine.connection import Connection, Work
+from ..engine.database import Database
+from ..engine.deadline import StatementDeadline
+from .query import Answer, Remainder, resume, run_query
 
 _MAX_CONNECTIONS = 1_000
 """Maximum number of cursors for which the connection is remembered."""

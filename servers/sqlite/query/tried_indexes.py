@@ -12,10 +12,11 @@ from contextlib import closing, suppress
 
 from servers.common.sql.errors import SqlError
 from servers.common.sql.query.query import Parameters
-from servers.sqlite.engine.deadline import StatementDeadline
-from servers.sqlite.engine.entries import fetch_schema_rows, find_hidden
-from servers.sqlite.engine.policy import Policy, find_closed_modules
-from servers.sqlite.engine.quoted_names import execute
+
+from ..engine.deadline import StatementDeadline
+from ..engine.entries import fetch_schema_rows, find_hidden
+from ..engine.policy import Policy, find_closed_modules
+from ..engine.quoted_names import execute
 
 _CHECK_INSTRUCTIONS = 4_000
 """Number of instructions of SQLite's virtual machine between checks of the clock."""

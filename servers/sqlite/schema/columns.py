@@ -11,10 +11,11 @@ from operator import itemgetter
 
 from servers.common.sql.schema.records import Entry, ForeignKey, Index, Statistics, TableColumn
 from servers.common.sql.texts import shorten
-from servers.sqlite.engine.deadline import StatementDeadline
-from servers.sqlite.engine.entries import fetch_rows, fetch_schema_rows, find_hidden, select_unnameable
-from servers.sqlite.engine.sql import quote, select
-from servers.sqlite.values import encode_cells
+
+from ..engine.deadline import StatementDeadline
+from ..engine.entries import fetch_rows, fetch_schema_rows, find_hidden, select_unnameable
+from ..engine.sql import quote, select
+from ..values import encode_cells
 
 _MAX_ROWS = 100_000
 """Maximum number of rows that are examined."""

@@ -7,9 +7,10 @@ from servers.common.sql.schema import overview
 from servers.common.sql.schema.lines import ByteBudget
 from servers.common.sql.schema.overview import DatabaseSummary, SchemaFacts, TableList, TablePage
 from servers.common.sql.schema.records import TableColumn
-from servers.sqlite.engine.deadline import StatementDeadline
-from servers.sqlite.engine.entries import hold_snapshot, list_entries, list_schemas
-from servers.sqlite.schema.columns import read_columns, read_foreign_keys, read_indexes, read_row_estimates
+
+from ..engine.deadline import StatementDeadline
+from ..engine.entries import hold_snapshot, list_entries, list_schemas
+from .columns import read_columns, read_foreign_keys, read_indexes, read_row_estimates
 
 _TIME_SHARE = 0.1
 """The share of a call's timeout that reading columns may take."""

@@ -18,11 +18,12 @@ from servers.common.sql.schema.table import (
     describe_facts,
     fit_statistics,
 )
-from servers.sqlite.engine.deadline import StatementDeadline
-from servers.sqlite.engine.entries import find_options, get_entry, hold_snapshot
-from servers.sqlite.engine.sql import select
-from servers.sqlite.paging import fill_page
-from servers.sqlite.schema.columns import (
+
+from ..engine.deadline import StatementDeadline
+from ..engine.entries import find_options, get_entry, hold_snapshot
+from ..engine.sql import select
+from ..paging import fill_page
+from .columns import (
     compute_statistics,
     read_columns,
     read_foreign_keys,

@@ -18,9 +18,10 @@ from anyio.abc import TaskGroup
 from servers.common.notices import Notices
 from servers.common.sql.database import Databases
 from servers.common.sql.watch import DatabaseWatch, watch_events
-from servers.sqlite.dialect import SQLITE
-from servers.sqlite.engine.database import Database
-from servers.sqlite.watch.watched_database import UNSEEN, WatchedSqliteDatabase, fold_name, read_fingerprint
+
+from ..dialect import SQLITE
+from ..engine.database import Database
+from .watched_database import UNSEEN, WatchedSqliteDatabase, fold_name, read_fingerprint
 
 _FILE_SUFFIXES = ("", "-wal", "-journal")
 """For each file to which a commit writes, what its name adds to that of the database."""

@@ -22,10 +22,11 @@ import anyio
 from servers.common.sql import watch
 from servers.common.sql.errors import SqlError
 from servers.common.sql.uris import Target
-from servers.sqlite.dialect import SQLITE
-from servers.sqlite.engine.database import Database
-from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
-from servers.sqlite.engine.entries import execute_schema
+
+from ..dialect import SQLITE
+from ..engine.database import Database
+from ..engine.deadline import StatementDeadline, retry_locked
+from ..engine.entries import execute_schema
 
 _CHECK_SECONDS = 1.0
 """Maximum number of seconds for a check. It is short, because changes by this program wait for the check to end."""

@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 from servers.common.sql.errors import SqlError
 from servers.common.sql.texts import fence
-from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
-from servers.sqlite.engine.entries import hold_snapshot, keeps_snapshots
 from shared.program.files.atomic import rename, sync, sync_directory
 from shared.program.files.entries import create, entry_at
+
+from ..engine.deadline import StatementDeadline, retry_locked
+from ..engine.entries import hold_snapshot, keeps_snapshots
 
 _SUFFIX = ".part"
 """The suffix of the name of a copy until the copy is complete."""

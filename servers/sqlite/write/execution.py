@@ -7,10 +7,11 @@ from contextlib import nullcontext
 from servers.common.sql.errors import SqlError
 from servers.common.sql.write.consent import Consent, Figures
 from servers.common.sql.write.results import FormattedResult, ResponseLimits, Statement, make_result, sum_figures
-from servers.sqlite.write.previews import Preview
-from servers.sqlite.write.replacing import ReplacedRows
-from servers.sqlite.write.session import Session
-from servers.sqlite.write.statements import run_all
+
+from .previews import Preview
+from .replacing import ReplacedRows
+from .session import Session
+from .statements import run_all
 
 
 def execute(

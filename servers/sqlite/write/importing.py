@@ -14,11 +14,12 @@ from servers.common.sql.importing.imports import Import, ImportResult, match_col
 from servers.common.sql.importing.readings import Kind
 from servers.common.sql.importing.survey import Plan, TargetTable, survey
 from servers.common.sql.write.consent import Consent, Figures
-from servers.sqlite.engine.deadline import retry_locked
-from servers.sqlite.engine.sql import quote
-from servers.sqlite.write.replacing import ReplacedRows
-from servers.sqlite.write.session import Session
 from shared.steps import complete
+
+from ..engine.deadline import retry_locked
+from ..engine.sql import quote
+from .replacing import ReplacedRows
+from .session import Session
 
 # A new column of dates is declared TEXT. With any other type, SQLite would convert '2024' in `day > '2024'` to a
 # number.

@@ -15,10 +15,11 @@ from pydantic_core import to_json
 from servers.common.sql.query.pages import AnswerLimits
 from servers.common.sql.query.query import Parameters
 from servers.common.sql.write.results import TableChange
-from servers.sqlite.engine.deadline import retry_locked
-from servers.sqlite.engine.sql import quote
-from servers.sqlite.values import encode_cells
-from servers.sqlite.write.session import Session
+
+from ..engine.deadline import retry_locked
+from ..engine.sql import quote
+from ..values import encode_cells
+from .session import Session
 
 _PREFIX = f"seen_{os.urandom(8).hex()}"
 """Prefix of the names of these triggers and of the functions that they call. It is random, so that no object of the

@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from typing import Self
 
 from servers.common.sql.query.query import Parameters
-from servers.sqlite.engine.sql import quote
-from servers.sqlite.write.session import Session
+
+from ..engine.sql import quote
+from .session import Session
 
 _PREFIX = f"counted_{os.urandom(8).hex()}"
 """Prefix of the names of these triggers and of the function that they call. It is random, so that no object of the

@@ -13,10 +13,11 @@ from typing import Any, TypeVar
 from servers.common.sql.jobs import Job
 from servers.common.sql.query.query import Parameters
 from servers.common.sql.write.consent import Figures
-from servers.sqlite.engine.database import CommitCallback, Database, ignore_commit
-from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
-from servers.sqlite.engine.opening import GuardedConnection
-from servers.sqlite.engine.sql import quote
+
+from ..engine.database import CommitCallback, Database, ignore_commit
+from ..engine.deadline import StatementDeadline, retry_locked
+from ..engine.opening import GuardedConnection
+from ..engine.sql import quote
 
 T = TypeVar("T")
 

@@ -8,13 +8,14 @@ from contextlib import closing, nullcontext
 from servers.common.sql.errors import SqlError
 from servers.common.sql.query.pages import NO_ROWS, AnswerLimits
 from servers.common.sql.write.results import MIN_BYTES_FOR_ROWS, Effect, Statement, reduce_limits
-from servers.sqlite.engine.quoted_names import require_names
-from servers.sqlite.engine.sql import find_first_word
-from servers.sqlite.paging import fill_page
-from servers.sqlite.values import encode_cells
-from servers.sqlite.write.previews import Preview
-from servers.sqlite.write.replacing import ReplacedRows
-from servers.sqlite.write.session import Session
+
+from ..engine.quoted_names import require_names
+from ..engine.sql import find_first_word
+from ..paging import fill_page
+from ..values import encode_cells
+from .previews import Preview
+from .replacing import ReplacedRows
+from .session import Session
 
 _MARKER = f"rowid_marker_{os.urandom(8).hex()}"
 """The name of a temporary table. It is random, since the table would hide a table of the database with this name."""

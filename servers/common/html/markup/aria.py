@@ -9,9 +9,9 @@ from itertools import chain, islice
 
 from lxml.html import HtmlElement
 
-from servers.common.html.markup.drawings import name_of_drawing
-from servers.common.html.markup.embedded import EMBEDDED
-from servers.common.html.tree import HEADINGS, has_text, length, squeeze
+from ..tree import HEADINGS, has_text, length, squeeze
+from .drawings import name_of_drawing
+from .embedded import EMBEDDED
 
 _CHECKED = {"true": "[x] ", "false": "[ ] ", "mixed": "[ ] "}
 _NESTED_TABLES = ".//table | .//*[@role='table' or @role='grid' or @role='treegrid']"

@@ -2,7 +2,7 @@
 
 from lxml.html import HtmlElement
 
-from servers.common.html.tree import MAX_CAPTION_LENGTH, is_paragraph, length
+from ..tree import MAX_CAPTION_LENGTH, is_paragraph, length
 
 
 def mark_captions(root: HtmlElement) -> None:

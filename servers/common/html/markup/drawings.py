@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from lxml.etree import iterwalk
 from lxml.html import HtmlElement
 
-from servers.common.html.tree import names_in, squeeze
+from ..tree import names_in, squeeze
 
 _TEXTS = names_in("text foreignobject")
 _DEFINITIONS = names_in("defs symbol clippath mask pattern marker title desc metadata style script")

@@ -10,7 +10,7 @@ import re
 
 from lxml.html import HtmlElement
 
-from servers.common.html.tree import drop, length, names_in, parse, squeeze
+from ..tree import drop, length, names_in, parse, squeeze
 
 EMBEDDED = "data-embedded"
 """The attribute with the address of embedded content."""

@@ -13,7 +13,7 @@ from itertools import islice, takewhile
 from lxml.etree import Element
 from lxml.html import HtmlElement
 
-from servers.common.html.tree import BLOCKS, HEADINGS, drop, has_text, is_alone, length, names_in, squeeze
+from ..tree import BLOCKS, HEADINGS, drop, has_text, is_alone, length, names_in, squeeze
 
 NOTE = "data-note"
 """The attribute with a footnote's label, on its marker and on the note."""

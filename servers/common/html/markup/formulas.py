@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from lxml.etree import Element
 from lxml.html import HtmlElement
 
-from servers.common.html.tree import drop, squeeze
+from ..tree import drop, squeeze
 
 _SCRIPT = "math/tex"
 _FORMULA_DRAWING = re.compile(r"(?:^|\s)(?:katex-html|MathJax(?:_\w+)?)(?:\s|$)")

@@ -6,7 +6,7 @@ the heading. But a short heading may really contain blocks, such as a label next
 
 from lxml.html import HtmlElement
 
-from servers.common.html.tree import BLOCKS, HEADINGS, length, names_in, squeeze
+from ..tree import BLOCKS, HEADINGS, length, names_in, squeeze
 
 _MAX_HEADING = 100
 """Maximum length of a heading that contains blocks, in characters."""

@@ -17,10 +17,10 @@ from typing import NamedTuple
 from lxml.etree import iterwalk, strip_elements
 from lxml.html import HtmlElement
 
-from servers.common.html.invisible import strip_invisible
-from servers.common.html.markup.embedded import show_embedded
-from servers.common.html.markup.panels import open_panels
-from servers.common.html.tree import drop, length, outermost, squeeze
+from ..invisible import strip_invisible
+from ..tree import drop, length, outermost, squeeze
+from .embedded import show_embedded
+from .panels import open_panels
 
 _NEVER_SHOWN = (
     "script",

@@ -9,8 +9,8 @@ readers.
 from lxml.etree import SubElement
 from lxml.html import HtmlElement
 
-from servers.common.html.blocks import GUTTERS, LINES
-from servers.common.html.tree import drop, squeeze
+from ..blocks import GUTTERS, LINES
+from ..tree import drop, squeeze
 
 _NUMBER_ATTRIBUTE = "data-line-number"
 _CODE = ("pre", "code")

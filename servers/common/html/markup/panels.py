@@ -16,8 +16,8 @@ from itertools import islice
 from lxml.etree import Element, SubElement
 from lxml.html import HtmlElement
 
-from servers.common.html.markup.repeated import repeated_panels
-from servers.common.html.tree import HEADINGS, drop, has_text, is_alone, length, names_in, outermost, squeeze
+from ..tree import HEADINGS, drop, has_text, is_alone, length, names_in, outermost, squeeze
+from .repeated import repeated_panels
 
 _TARGETS = ("aria-controls", "data-bs-target", "data-target", "commandfor", "popovertarget")
 _TOGGLES = names_in("tab pill collapse")

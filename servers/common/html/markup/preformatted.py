@@ -8,7 +8,7 @@ import re
 
 from lxml.html import HtmlElement
 
-from servers.common.html.tree import BLOCKS, squeeze
+from ..tree import BLOCKS, squeeze
 
 _STYLED = "//*[contains(@style, 'white-space')]"
 _KEEPS_BREAKS = re.compile(r"white-space(?:-collapse)?\s*:\s*(?:pre|break-spaces)", re.IGNORECASE)

@@ -12,7 +12,7 @@ from itertools import islice
 
 from lxml.html import HtmlElement
 
-from servers.common.html.tree import BLOCKS, has_text, is_alone, length, names_in
+from ..tree import BLOCKS, has_text, is_alone, length, names_in
 
 _EXCLUDED_ANCESTORS = names_in("nav header footer dialog menu select form label button a")
 """Elements whose hidden descendants are menus, messages and choices."""

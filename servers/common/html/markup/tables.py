@@ -9,7 +9,7 @@ from itertools import groupby
 from lxml.etree import Element
 from lxml.html import HtmlElement
 
-from servers.common.html.tree import names_in
+from ..tree import names_in
 
 _GROUPS = ("thead", "tbody", "tfoot")
 _CELLS = frozenset(("td", "th"))

@@ -10,7 +10,7 @@ from itertools import islice
 
 from lxml.html import HtmlElement
 
-from servers.common.html.tree import length, outermost
+from ..tree import length, outermost
 
 _FADED = re.compile(r"(?:^|;)\s*(?:opacity\s*:\s*0*(?:\.0*)?|visibility\s*:\s*hidden)\s*(?=;|$)", re.IGNORECASE)
 _OFF_SCREEN = re.compile(r"(?:^|;)\s*(?:top|right|bottom|left)\s*:\s*-\d{4,}px\s*(?=;|$)", re.IGNORECASE)

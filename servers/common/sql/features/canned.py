@@ -10,11 +10,11 @@ import anyio
 from anyio.abc import TaskStatus
 from pydantic import Field
 
-from servers.common.notices import Notices
 from shared import Data, Opening
 from shared.errors import DeclarationError
 from shared.server.tools import RegisteredTool, ToolOptions, make_function
 
+from ...notices import Notices
 from ..canned import TYPES, Definition, QueryFiles, QueryParameter
 from ..database import Database
 from ..query.query import Query

@@ -10,11 +10,11 @@ from typing import Annotated, Any, TypeVar
 import anyio
 from pydantic import AliasChoices, Field, WithJsonSchema
 
-from servers.common.arguments import OptionalText
 from shared import Context
 from shared.concurrency import background
 from shared.server.dispatch.turns import Turns
 
+from ...arguments import OptionalText
 from ..database import Database, Databases
 from ..dialect import Dialect
 from ..errors import SqlError

@@ -4,10 +4,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from servers.common.arguments import OptionalText
 from shared import Features
 from shared.extensions.apps import show, shows_apps
 
+from ...arguments import OptionalText
 from ..database import Database
 from ..dialect import Dialect
 from ..errors import SqlError

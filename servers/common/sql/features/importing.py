@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 from anyio import to_thread
 from pydantic import Field, WithJsonSchema
 
-from servers.common.arguments import OptionalText
 from shared import Features
 
+from ...arguments import OptionalText
 from ..dialect import Dialect
 from ..errors import SqlError
 from ..importing.files import Opener, file_opener, find_version, text_opener

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-from servers.common.sql.errors import SqlError
-from servers.common.sql.importing.readings import (
+from ..errors import SqlError
+from .readings import (
     ALL_READINGS,
     BOOLEAN,
     COMMA,

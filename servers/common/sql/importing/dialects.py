@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple, Protocol
 
-from servers.common.sql.importing.layouts import find_name_row
+from .layouts import find_name_row
 
 DELIMITERS = (",", "\t", ";", "|")
 NO_DELIMITER = "\x1f"

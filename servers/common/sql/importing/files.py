@@ -13,9 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-from servers.common.files.directories import entry_in, open_directory, open_to_read
-from servers.common.sql.errors import SqlError
 from shared.program.files.entries import etag_of
+
+from ...files.directories import entry_in, open_directory, open_to_read
+from ..errors import SqlError
 
 Opener = Callable[[], AbstractContextManager[BinaryIO]]
 """Opens a source at its beginning, for the duration of a block. An import does this several times."""

@@ -6,14 +6,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from servers.common.sql.errors import SqlError
-from servers.common.sql.importing.files import Opener, measure
-from servers.common.sql.importing.records import Records
-from servers.common.sql.importing.survey import Plan
-from servers.common.sql.importing.tables import FormatRequest, read_table
-from servers.common.sql.jobs import Progress
-from servers.common.sql.texts import fence, format_name, format_names, format_row
 from shared.text import escape
+
+from ..errors import SqlError
+from ..jobs import Progress
+from ..texts import fence, format_name, format_names, format_row
+from .files import Opener, measure
+from .records import Records
+from .survey import Plan
+from .tables import FormatRequest, read_table
 
 _MAX_NAMES_LENGTH = 1_000
 """Maximum number of characters of a list of names in an error."""

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from servers.common.sql.errors import SqlError
-from servers.common.sql.importing.readings import NULL_MARKS
 from shared.text import format_count
+
+from ..errors import SqlError
+from .readings import NULL_MARKS
 
 _TYPED = re.compile(
     r"[ $€£]*[+-]?\d[\d.,'’]*(?:[eE][+-]?\d+)?[ %€]*|[+-]?\.\d+"

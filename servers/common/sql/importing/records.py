@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
-from servers.common.sql.errors import SqlError
-from servers.common.sql.importing.dialects import RowReader, read_rows
-from servers.common.sql.importing.layouts import Layout
+from ..errors import SqlError
+from .dialects import RowReader, read_rows
+from .layouts import Layout
 
 BATCH_ROWS = 1_000
 """Maximum number of rows in a batch. `on_batch` is called after each."""

@@ -3,16 +3,17 @@
 from collections.abc import Callable, Generator, Sequence
 from typing import NamedTuple
 
-from servers.common.sql.errors import SqlError
-from servers.common.sql.importing.columns import Column, ColumnSurvey, DecimalMark, find_mark, parse_types, shorten
-from servers.common.sql.importing.files import Opener, measure
-from servers.common.sql.importing.layouts import Layout, find_layout, name_columns
-from servers.common.sql.importing.readings import NO_VALUE, Kind
-from servers.common.sql.importing.records import Records
-from servers.common.sql.importing.tables import FormatRequest, Table, guess_encoding, open_table, read_table
-from servers.common.sql.importing.workbooks import SheetRows
-from servers.common.sql.jobs import Progress
 from shared.text import format_count
+
+from ..errors import SqlError
+from ..jobs import Progress
+from .columns import Column, ColumnSurvey, DecimalMark, find_mark, parse_types, shorten
+from .files import Opener, measure
+from .layouts import Layout, find_layout, name_columns
+from .readings import NO_VALUE, Kind
+from .records import Records
+from .tables import FormatRequest, Table, guess_encoding, open_table, read_table
+from .workbooks import SheetRows
 
 _PREVIEW_ROWS = 5
 """Number of rows that a preview shows."""

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import BinaryIO, Literal, NamedTuple
 
-from servers.common.charsets import (
+from ...charsets import (
     BYTE_ORDER_MARKS,
     EVIDENCE_BYTES,
     evidence_lines,
@@ -20,10 +20,10 @@ from servers.common.charsets import (
     likely_charsets,
     wide_codec,
 )
-from servers.common.sql.errors import SqlError
-from servers.common.sql.importing.dialects import Dialect, RowReader, read_rows, read_separator_line, sniff
-from servers.common.sql.importing.files import Opener
-from servers.common.sql.importing.workbooks import is_workbook, open_sheet
+from ..errors import SqlError
+from .dialects import Dialect, RowReader, read_rows, read_separator_line, sniff
+from .files import Opener
+from .workbooks import is_workbook, open_sheet
 
 _HEAD_BYTES = 262_144
 """Number of bytes at the start of a text from which its format is determined."""

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime, time, timedelta
 from typing import Any, BinaryIO, NamedTuple
 
-from servers.common.documents.uncomputed import count_uncomputed
-from servers.common.sql.errors import SqlError
-from servers.common.sql.importing.columns import DecimalMark
+from ...documents.uncomputed import count_uncomputed
+from ..errors import SqlError
+from .columns import DecimalMark
 
 _AMBIGUOUS_TEXT = re.compile(r" *[+-]?[1-9]\d{0,2}\.\d{3} *", re.ASCII)
 """Matches the text of a cell that may mean 1234 or 1.234."""
@@ -39,7 +39,7 @@ def open_sheet(file: BinaryIO, name: str | None) -> Sheet:
     """
     from zipfile import BadZipFile, ZipFile
 
-    from servers.common.documents.workbook import open_workbook
+    from ...documents.workbook import open_workbook
 
     try:
         with ZipFile(file) as archive:

@@ -16,7 +16,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 import anyio
 
-from servers.common.sql.errors import SqlError
+from ..errors import SqlError
 
 SOURCE_SECONDS = 30.0
 """Seconds for which the source of a cursor is kept."""

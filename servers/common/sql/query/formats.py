@@ -17,8 +17,8 @@ from typing import BinaryIO, Literal, NamedTuple, Protocol, Self
 
 from pydantic_core import to_json
 
-from servers.common.sql.errors import SqlError
-from servers.common.sql.query.pages import Row
+from ..errors import SqlError
+from .pages import Row
 
 FormatName = Literal["csv", "json", "jsonl"]
 

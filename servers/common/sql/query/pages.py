@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 from pydantic_core import to_json
 
-from servers.common.sql.errors import SqlError
 from shared.text import format_count
+
+from ..errors import SqlError
 
 Row = tuple[Any, ...]
 Encode = Callable[[Sequence[Row], int], list[Row]]

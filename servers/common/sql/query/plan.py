@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from typing_extensions import TypedDict
 
-from servers.common.sql.schema.lines import ByteBudget
-from servers.common.sql.texts import fence, format_name
 from shared.text import format_count
+
+from ..schema.lines import ByteBudget
+from ..texts import fence, format_name
 
 _FRAME_BYTES = 300
 """Maximum size of a plan without its lists, in bytes."""

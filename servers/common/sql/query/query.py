@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from typing_extensions import TypedDict
 
-from servers.common.sql.query.pages import Page
+from .pages import Page
 
 Parameters = Sequence[Any] | Mapping[str, Any]
 

@@ -7,7 +7,7 @@ from operator import itemgetter
 from pydantic_core import to_json
 from typing_extensions import TypedDict
 
-from servers.common.sql.schema.records import Entry, ForeignKey, TableColumn
+from .records import Entry, ForeignKey, TableColumn
 
 _MAX_BYTES = 90_000
 """Maximum size of the diagram as JSON, in bytes."""

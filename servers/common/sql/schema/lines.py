@@ -6,8 +6,8 @@ from typing import TypeVar
 
 from pydantic_core import to_json
 
-from servers.common.sql.schema.records import ColumnStatistics, ForeignKey, Index, TableColumn
-from servers.common.sql.texts import format_name, format_names
+from ..texts import format_name, format_names
+from .records import ColumnStatistics, ForeignKey, Index, TableColumn
 
 T = TypeVar("T")
 _SEPARATOR_BYTES = 4

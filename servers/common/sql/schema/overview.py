@@ -9,13 +9,14 @@ from typing import NamedTuple, NotRequired, Protocol
 
 from typing_extensions import TypedDict
 
-from servers.common.sql.errors import SqlError
-from servers.common.sql.schema import lines
-from servers.common.sql.schema.diagram import Diagram, make_diagram
-from servers.common.sql.schema.lines import ByteBudget
-from servers.common.sql.schema.records import Entry, ForeignKey, Index, TableColumn
-from servers.common.sql.texts import fence, format_name, format_names
 from shared.text import format_count
+
+from ..errors import SqlError
+from ..texts import fence, format_name, format_names
+from . import lines
+from .diagram import Diagram, make_diagram
+from .lines import ByteBudget
+from .records import Entry, ForeignKey, Index, TableColumn
 
 _FRAME_BYTES = 500
 """Maximum size of a list without its tables, and of a summary without its lists, in bytes."""

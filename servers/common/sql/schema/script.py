@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from servers.common.sql.texts import fence
 from shared.text import format_count
+
+from ..texts import fence
 
 
 def join_statements(statements: Sequence[str], max_bytes: int) -> str:

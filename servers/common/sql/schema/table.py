@@ -5,11 +5,12 @@ from typing import Any, NamedTuple
 
 from typing_extensions import TypedDict
 
-from servers.common.sql.schema import lines
-from servers.common.sql.schema.lines import ByteBudget
-from servers.common.sql.schema.records import Entry, ForeignKey, Index, Statistics, TableColumn
-from servers.common.sql.texts import fence, format_name, format_row, shorten
 from shared.text import format_count
+
+from ..texts import fence, format_name, format_row, shorten
+from . import lines
+from .lines import ByteBudget
+from .records import Entry, ForeignKey, Index, Statistics, TableColumn
 
 FRAME_BYTES = 800
 """Maximum size of a description without its lists, in bytes."""

@@ -7,8 +7,8 @@ changes are made again, and committed only if the figures are still the same.
 
 from typing import NamedTuple
 
-from servers.common.sql.errors import SqlError
-from servers.common.sql.texts import format_names
+from ..errors import SqlError
+from ..texts import format_names
 
 
 class Figures(NamedTuple):

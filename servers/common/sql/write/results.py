@@ -12,11 +12,11 @@ from pydantic.config import JsonDict
 from pydantic_core import to_json
 from typing_extensions import TypedDict
 
-from servers.common.sql.errors import SqlError
-from servers.common.sql.query.pages import AnswerLimits, Page, measure
-from servers.common.sql.query.query import Parameters
-from servers.common.sql.texts import NOTE, fence, format_name, format_names, format_row
-from servers.common.sql.write.consent import Figures
+from ..errors import SqlError
+from ..query.pages import AnswerLimits, Page, measure
+from ..query.query import Parameters
+from ..texts import NOTE, fence, format_name, format_names, format_row
+from .consent import Figures
 
 MIN_BYTES_FOR_ROWS = 2_000
 """Rows are shown only if at least this many bytes are left for them."""

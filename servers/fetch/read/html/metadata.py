@@ -10,7 +10,8 @@ from lxml.html import HtmlElement
 from servers.common.html.invisible import strip_invisible
 from servers.common.html.tree import HEADINGS, squeeze
 from servers.common.html.urls import absolute_url
-from servers.fetch.read.page import Metadata
+
+from ..page import Metadata
 
 _MAX_FIELD = 1_000
 """Maximum number of characters of one field."""

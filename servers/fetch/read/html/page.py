@@ -14,18 +14,19 @@ from servers.common.html.tree import length, parse, squeeze
 from servers.common.html.urls import base_url
 from servers.common.html.visible import keep_visible
 from servers.common.html.writer import write
-from servers.fetch.errors import FetchError
-from servers.fetch.read.html.content.declarations import Declarations, combine_declarations
-from servers.fetch.read.html.content.main_content import Content, main_content
-from servers.fetch.read.html.deferred import expose_boundaries, place_deferred
-from servers.fetch.read.html.emails import restore_emails
-from servers.fetch.read.html.links import clean_markup, list_links
-from servers.fetch.read.html.metadata import Facts, format_metadata, read_blocks, read_facts, read_linked_data
-from servers.fetch.read.html.redirects import describe_refresh, describe_script_redirect
-from servers.fetch.read.html.sections import find_section
-from servers.fetch.read.page import Format, Page, RemovedCounts, Source
-from servers.fetch.read.text import decode
 from shared.text import format_count
+
+from ...errors import FetchError
+from ..page import Format, Page, RemovedCounts, Source
+from ..text import decode
+from .content.declarations import Declarations, combine_declarations
+from .content.main_content import Content, main_content
+from .deferred import expose_boundaries, place_deferred
+from .emails import restore_emails
+from .links import clean_markup, list_links
+from .metadata import Facts, format_metadata, read_blocks, read_facts, read_linked_data
+from .redirects import describe_refresh, describe_script_redirect
+from .sections import find_section
 
 _SCRIPTS_NOTE = "The page seems to need JavaScript to show its text, and scripts are not run here."
 _DATA_NOTE = "The source contains its data: use the format `json`."

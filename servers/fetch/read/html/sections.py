@@ -9,7 +9,8 @@ from lxml.etree import XPathError
 from lxml.html import HtmlElement
 
 from servers.common.html.tree import BLOCKS, HEADINGS, length, squeeze
-from servers.fetch.errors import FetchError
+
+from ...errors import FetchError
 
 _MAX_NAME = 500
 """Maximum number of characters in a section's name."""

@@ -2,9 +2,9 @@
 
 from itertools import pairwise
 
-from servers.fetch.read.html.content.evidence import is_heading
-from servers.fetch.read.html.content.lines import IN_BRACKETS, Block, Line, Lines
-from servers.fetch.read.html.content.roles import LINK_SHARE, is_text_in
+from .evidence import is_heading
+from .lines import IN_BRACKETS, Block, Line, Lines
+from .roles import LINK_SHARE, is_text_in
 
 _MAX_FORM = 300
 """Maximum length of an invitation to subscribe, in characters."""

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from itertools import accumulate, chain
 
-from servers.fetch.read.html.content.lines import Block, Line, Lines, kind_of, similar_blocks
+from .lines import Block, Line, Lines, kind_of, similar_blocks
 
 _MIN_POSTS, _MIN_SHARE = 2, 0.8
 """Minimum number of posts with a text, their minimum share among similar blocks, and the minimum share of them with

@@ -12,7 +12,8 @@ from collections.abc import Hashable
 from itertools import accumulate
 
 from servers.common.html.tree import HEADINGS
-from servers.fetch.read.html.content.lines import KINDS, Block, Lines
+
+from .lines import KINDS, Block, Lines
 
 _MIN_CHARACTERS = 40
 """Minimum length in characters of a block whose repetition is not accidental."""

@@ -27,8 +27,9 @@ from itertools import accumulate
 from math import log2
 
 from servers.common.html.tree import HEADINGS
-from servers.fetch.read.html.content.declarations import KINDS_OF_THINGS, Declarations
-from servers.fetch.read.html.content.lines import KINDS, Block, Line, Lines
+
+from .declarations import KINDS_OF_THINGS, Declarations
+from .lines import KINDS, Block, Line, Lines
 
 Columns = dict[str, list[float]]
 """Features by name, each with one number for each line."""

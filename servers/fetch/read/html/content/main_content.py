@@ -15,18 +15,19 @@ from lxml.etree import strip_elements
 from lxml.html import HtmlElement
 
 from servers.common.html.tree import BLOCKS, MAX_CAPTION_LENGTH, drop, length
-from servers.fetch.read.html.content.actions import omit_actions, omit_subscriptions
-from servers.fetch.read.html.content.authors import complete_authors
-from servers.fetch.read.html.content.copies import find_copies, find_surrounding_links
-from servers.fetch.read.html.content.declarations import Declarations
-from servers.fetch.read.html.content.evidence import is_heading, measure_lines
-from servers.fetch.read.html.content.forest import load_forest
-from servers.fetch.read.html.content.lines import KINDS, Line, Lines
-from servers.fetch.read.html.content.manuals import complete_manual, complete_sections, complete_sections_of_code
-from servers.fetch.read.html.content.pairs import complete_names, complete_pairs
-from servers.fetch.read.html.content.profiles import omit_profiles
-from servers.fetch.read.html.content.roles import LANDMARK_TAGS, LINK_SHARE, is_caption, is_furniture
-from servers.fetch.read.html.content.structures import (
+
+from .actions import omit_actions, omit_subscriptions
+from .authors import complete_authors
+from .copies import find_copies, find_surrounding_links
+from .declarations import Declarations
+from .evidence import is_heading, measure_lines
+from .forest import load_forest
+from .lines import KINDS, Line, Lines
+from .manuals import complete_manual, complete_sections, complete_sections_of_code
+from .pairs import complete_names, complete_pairs
+from .profiles import omit_profiles
+from .roles import LANDMARK_TAGS, LINK_SHARE, is_caption, is_furniture
+from .structures import (
     complete_blocks,
     complete_captions,
     complete_introduced,

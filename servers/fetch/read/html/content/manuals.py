@@ -9,9 +9,9 @@ from collections.abc import Hashable
 from itertools import compress
 from urllib.parse import unquote
 
-from servers.fetch.read.html.content.evidence import is_heading
-from servers.fetch.read.html.content.lines import KINDS, Block, Lines, share_of, sizes_of
-from servers.fetch.read.html.content.roles import LINK_SHARE, is_in_landmark, leads_away
+from .evidence import is_heading
+from .lines import KINDS, Block, Lines, share_of, sizes_of
+from .roles import LINK_SHARE, is_in_landmark, leads_away
 
 _SECTION_TAGS, _MIN_SECTIONS = ("section", "div"), 4
 """Elements that contain a section of a manual, and the minimum number of adjacent ones."""

@@ -7,7 +7,7 @@ the name is a short line at the beginning of the block.
 
 from collections.abc import Hashable
 
-from servers.fetch.read.html.content.lines import KINDS, Block, Line, Lines, similar_blocks
+from .lines import KINDS, Block, Line, Lines, similar_blocks
 
 _MIN_PAIRS = 3
 """Minimum number of pairs."""

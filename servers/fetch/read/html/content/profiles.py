@@ -13,8 +13,8 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import accumulate, chain, islice
 from typing import NamedTuple
 
-from servers.fetch.read.html.content.authors import find_authors, is_post_text
-from servers.fetch.read.html.content.lines import KINDS, Block, Line, Lines, kind_of, similar_blocks
+from .authors import find_authors, is_post_text
+from .lines import KINDS, Block, Line, Lines, kind_of, similar_blocks
 
 _VALUE = re.compile(r"([^\W\d][^\d:\uff1a.!?]{1,29})[:\uff1a]\s?(\S.*)")
 """A name and its value on one line."""

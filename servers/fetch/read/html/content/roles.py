@@ -1,8 +1,8 @@
 """Decides the role of a line on a page: a paragraph, a caption, page furniture (navigation, footers, toolbars,
 dialogs), or a link or button that leads elsewhere."""
 
-from servers.fetch.read.html.content.evidence import is_heading
-from servers.fetch.read.html.content.lines import KINDS, Block, Line
+from .evidence import is_heading
+from .lines import KINDS, Block, Line
 
 LANDMARK_TAGS = ("header", "nav", "footer", "aside", "form")
 LINK_SHARE = 0.5

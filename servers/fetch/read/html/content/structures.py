@@ -8,9 +8,10 @@ from itertools import accumulate, pairwise
 from operator import itemgetter
 
 from servers.common.html.markup.footnotes import NOTE
-from servers.fetch.read.html.content.evidence import is_heading
-from servers.fetch.read.html.content.lines import KINDS, Block, Line, Lines, sizes_of
-from servers.fetch.read.html.content.roles import (
+
+from .evidence import is_heading
+from .lines import KINDS, Block, Line, Lines, sizes_of
+from .roles import (
     LINK_SHARE,
     MAX_LABEL,
     PARAGRAPH_TAGS,
