@@ -10,7 +10,6 @@ Code are documented. The rules of opencode are partly documented; the rest is ta
 """
 
 import re
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -32,6 +31,8 @@ _OPENCODE = r"\$(ARGUMENTS|[0-9]{1,4})"
 _VSCODE = r"\$\{input:([\w-]{1,64})(?::([^{}]{0,500}))?\}"
 _GEMINI = "{{args}}"
 _HINT = r"<([^<>]{1,100})>|\[([^\[\]]{1,100})\]|(\S{1,100})"
+_QUOTED = r"""\\(.)|'([^']*)'|"((?>[^"\\]+|\\.)*+)\""""
+_WORD = rf"""(?>[^ \t\r\n"'\\]+|{_QUOTED})++"""
 
 
 class TextArguments(NamedTuple):
@@ -97,11 +98,20 @@ def fill_placeholders(text: str, prompt: Prompt, values: Mapping[str, Any]) -> I
         everything = " ".join(filter(None, words))
     else:
         everything = by_name.get(_ALL_WORDS, "")
-        try:
-            words = [*shlex.split(everything)]
-        except ValueError:  # an unclosed quotation
-            words = [everything]
+        words = [*_split_words(everything)]
     return _FILLERS[prompt.syntax](text, _Input(everything, words, by_name), prompt)
+
+
+def _split_words(text: str) -> list[str]:
+    """Return the words of a text, without the quotation marks of a POSIX shell; if a quotation is unclosed, the whole
+    text as one word. (`shlex.split` takes half a minute for a word of a million characters.)"""
+    if not re.fullmatch(rf"(?>[ \t\r\n]+|{_WORD})*+", text, re.DOTALL):
+        return [text]
+    return [re.sub(_QUOTED, _unquote, word[0], flags=re.DOTALL) for word in re.finditer(_WORD, text, re.DOTALL)]
+
+
+def _unquote(match: re.Match[str]) -> str:
+    return match[1] or match[2] or re.sub(r'\\(["\\])', r"\1", match[3] or "")
 
 
 class _Input(NamedTuple):

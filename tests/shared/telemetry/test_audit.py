@@ -368,7 +368,7 @@ async def test_requests_for_metrics_and_debug_state_write_a_line() -> None:
 
 async def test_a_call_cancelled_in_the_queue_writes_a_line() -> None:
     disk, app = Disk(), make_server()
-    app.limits = replace(app.limits, concurrent_calls=1, waiting_calls=2)
+    app.limits = replace(app.limits, concurrent_calls=1, waiting_calls=2, drain_seconds=0)
     audit = Audit(disk, clock=disk.clock)  # type: ignore[arg-type]
     async with app.open(extensions=[audit_calls(audit, "sample")]) as running:
         async with talking(running, STATELESS) as peer:

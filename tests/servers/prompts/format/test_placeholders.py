@@ -27,6 +27,7 @@ CLAUDE = [
 ]
 OTHERS = [
     ("codex", "$1 to $9, $ARGUMENTS, $$5", {"arguments": "a 'b c'"}, "a to , a b c, $$5"),
+    ("codex", "$1|$2|$4", {"arguments": r"""a\ b "c\"d\e"'"f'""" + "\n'' g"}, 'a b|c"d\\e"f|g'),
     ("codex", "Pay $3.50 of $1", {}, "Pay .50 of "),
     ("codex", "Say: $ARGUMENTS!", {}, "Say: !"),
     ("codex", "Say $$ARGUMENTS, $$1, $1", {"arg1": "$2"}, "Say $$ARGUMENTS, $$1, $2"),
