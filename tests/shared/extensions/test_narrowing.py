@@ -187,7 +187,8 @@ async def test_each_run_applies_the_limit_of_calls_and_reports_refusals() -> Non
 
 
 async def test_the_runs_of_principals_share_the_memory_of_calls() -> None:
-    async with opened(limits=Limits(call_bytes=300_000, drain_seconds=0)) as running, as_(running, "ada", "root") as (ada, root):
+    limits = Limits(call_bytes=300_000, drain_seconds=0)
+    async with opened(limits=limits) as running, as_(running, "ada", "root") as (ada, root):
         await ada.start("keep", text="x" * 200_000)
         error = (await root.call("keep", text="x" * 200_000))["error"]
     assert error["data"] == {"limit": "memory", "retryAfter": 1}
