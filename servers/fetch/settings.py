@@ -102,7 +102,7 @@ class Settings(BaseModel):
     @classmethod
     def _check_user_agent(cls, agent: str | None) -> str | None:
         if agent is not None and not (agent.isascii() and agent.isprintable() and agent.strip() == agent != ""):
-            raise ValueError("a User-Agent may contain only printable ASCII characters")
+            raise ValueError("a User-Agent must be printable ASCII, not empty, and without spaces at its ends")
         return agent
 
     @model_validator(mode="after")

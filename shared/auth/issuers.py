@@ -51,7 +51,7 @@ async def find_metadata(web: Web, issuer: str, referrer: str | None = None) -> I
     URL of the document that names the issuer; None if the operator or the user does. Raises AuthError."""
     metadata = await first_metadata(web, issuer_metadata_urls(issuer), issuer, referrer)
     if metadata is None:
-        raise MetadataError(f"the issuer {escape(issuer)[:200]} has no metadata at its well-known URLs")
+        raise MetadataError(f"the issuer {escape(issuer)[:200]} returned no metadata at its well-known URLs")
     return metadata
 
 

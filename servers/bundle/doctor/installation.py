@@ -96,7 +96,7 @@ def _script_fault(script: Path, python: Path) -> str:
         return ""
     if not interpreter.exists():
         return f"the programs start {interpreter}, which does not exist"
-    same = environment_of(interpreter).samefile(environment_of(python))
+    same = directory_of(interpreter).samefile(directory_of(python))
     return "" if same else f"the programs start another Python, {interpreter}"
 
 
@@ -121,7 +121,7 @@ def _missing_requirements(distribution: Distribution | None, extra: str) -> Iter
 
 
 def interpreter_of(script: Path) -> Path | None:
-    """Return the Python that a console script starts; None if it is not a Python script."""
+    """Return the Python that a console script starts; None if it is not a Python script, or can't be read."""
     try:
         if not script.is_file():
             return None
@@ -135,7 +135,7 @@ def interpreter_of(script: Path) -> Path | None:
     return path if path.name.startswith(("python", "pypy")) else None
 
 
-def environment_of(program: Path) -> Path:
-    """Return the directory of `program`, which belongs to its Python environment. Links are not resolved, since they
-    lead out of that."""
+def directory_of(program: Path) -> Path:
+    """Return the directory that contains `program`. Links are not resolved: those in a virtual environment lead out
+    of it."""
     return program.absolute().parent

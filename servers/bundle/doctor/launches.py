@@ -18,7 +18,7 @@ from ..program_name import program_name
 from .arguments import environment_from, is_on, read_arguments, read_variables, value_of
 from .configurations import Launch
 from .findings import Finding, fault, warning
-from .installation import environment_of, interpreter_of
+from .installation import directory_of, interpreter_of
 
 _CONTAINERS = {"docker", "podman", "nerdctl"}
 _RUNNERS = {"uv", "uvx"}
@@ -35,7 +35,7 @@ def check_launch(launch: Launch, machine: Machine) -> Iterator[Finding]:
     if Path(launch.server.command).stem in _RUNNERS and "--from" in words[:-1]:
         wheel = Path(words[words.index("--from") + 1].partition("[")[0])
         if wheel.is_absolute() and not wheel.exists():
-            what = f"{wheel}, from which uvx installs the server, does not exist"
+            what = f"{wheel}, from which the server is installed, does not exist"
             yield fault(launch.where, what, f"put the wheel there, or {launch.advice}")
     if launch.is_outside_catalog:
         # Its arguments and variables are not in the catalog, and it reports errors in them itself.
@@ -92,7 +92,7 @@ def _check_command(launch: Launch, command: Path, machine: Machine) -> Iterator[
         else:
             yield fault(launch.where, f"{command} is gone, because uv's cache was emptied", advice)
     elif not command.exists():
-        environment = environment_of(command).parent
+        environment = directory_of(command).parent
         what = f"{command} does not exist"
         if command.is_symlink():
             what = f"{command} points to {command.readlink()}, which is gone: that Python was removed or replaced"

@@ -33,7 +33,7 @@ async def check_logins(where: str, shown_url: str, url: str) -> Finding | None:
         )
     except AuthError as error:
         return fault(
-            where, f"{shown_url} does not name the issuer of its tokens: {error}", "correct its --public-url"
+            where, f"the metadata of {shown_url} can't be used: {error}", "correct its --public-url, or wait"
         )
     if resource is None or not resource.authorization_servers:
         return None
@@ -47,8 +47,8 @@ async def check_logins(where: str, shown_url: str, url: str) -> Finding | None:
             where, f"{shown_url} requires a login at {issuer}, but {error}", "correct its --auth-issuer, or wait"
         )
     if metadata is None:
-        what = f"{shown_url} requires a login at {issuer}, which has no metadata at its well-known URLs"
-        return fault(where, what, "correct the --auth-issuer of the server")
+        what = f"{shown_url} requires a login at {issuer}, which returned no metadata at its well-known URLs"
+        return fault(where, what, "correct its --auth-issuer, or wait")
     return fine(where, f"{shown_url} requires a login at {issuer}, which is available; the client will ask for it")
 
 

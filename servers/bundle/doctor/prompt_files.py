@@ -13,7 +13,7 @@ from .findings import Finding, warning
 
 # Copied from servers/prompts, since importing that would load its libraries.
 _SERVER, _INDEX = "prompts", "prompt://"
-_MAX_NAMED_FILES = 20
+_MAX_NAMED_PROBLEMS = 20
 """Maximum number of problems that are reported individually."""
 _MAX_LENGTH = 300
 """Maximum length of a path or reason, in characters."""
@@ -44,7 +44,7 @@ async def read_problems(client: Client) -> PromptProblems:
         result = await client.raw.read_resource(_INDEX)
         problems = json.loads(result["contents"][0]["text"])["problems"]
         named: list[PromptProblem] = []
-        for problem in problems[:_MAX_NAMED_FILES]:
+        for problem in problems[:_MAX_NAMED_PROBLEMS]:
             file, reason = str(problem["file"])[:_MAX_LENGTH], str(problem["reason"])[:_MAX_LENGTH]
             line = f":{problem['line']}" if problem["line"] else ""
             named.append(PromptProblem(escape(f"{file}{line}: {reason}" if file else reason), bool(file)))

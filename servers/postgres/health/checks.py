@@ -96,9 +96,9 @@ def _format_cache(rows: Sequence[Row]) -> Iterator[str]:
 @_check("long transactions", queries.TRANSACTIONS, concerns_sessions=True)
 def _format_transactions(rows: Sequence[Row]) -> Iterator[str]:
     for pid, user, state, age, idle, held_back, query in rows[:_MAX_ROWS]:
-        waits = f", idle for {format_span(idle)}" if state.startswith("idle") else ""
+        idle_span = f", idle for {format_span(idle)}" if state.startswith("idle") else ""
         holds = f", prevents the removal of rows that died in the last {held_back} transactions" if held_back else ""
-        began = f"began {format_span(age)} ago{waits}{holds}"
+        began = f"began {format_span(age)} ago{idle_span}{holds}"
         yield f"pid {pid}, {format_name(user)}: {state}, {began}: {_shorten(query)}"
     yield from _count_rest(rows)
 
@@ -107,7 +107,7 @@ def _format_transactions(rows: Sequence[Row]) -> Iterator[str]:
 def _format_blocked(rows: Sequence[Row]) -> Iterator[str]:
     for pid, user, seconds, mode, relation, blockers, query in rows[:_MAX_ROWS]:
         on_relation = f" on {_format_sql_name(relation)}" if relation else ""
-        wait = f"waits {format_span(seconds)} for {mode or 'a lock'}{on_relation}, held by pid {blockers}"
+        wait = f"has waited {format_span(seconds)} for {mode or 'a lock'}{on_relation}, blocked by pid {blockers}"
         yield f"pid {pid}, {format_name(user)}, {wait}: {_shorten(query)}"
     yield from _count_rest(rows)
 
@@ -123,11 +123,12 @@ def _format_tables(rows: Sequence[Row]) -> Iterator[str]:
 @_check("age of transactions", queries.WRAPAROUND)
 def _format_wraparound(rows: Sequence[Row]) -> Iterator[str]:
     for database, age, maximum, table, table_age in rows:
-        yield f"the oldest transaction of {format_name(database)} is {age:,} old, and autovacuum acts at {maximum:,}"
+        name = format_name(database)
+        yield f"the oldest transaction ID in {name} is {age:,} transactions old; autovacuum acts at {maximum:,}"
         if table is not None:
-            yield f"the oldest table is {_format_sql_name(table)}, {table_age:,}"
+            yield f"the oldest table is {_format_sql_name(table)}: {table_age:,}"
         if age > 1_000_000_000:
-            yield "WARNING: at 2,000,000,000 the server stops accepting writes; find out why VACUUM can't keep up"
+            yield "WARNING: at about 2.1 billion the server stops accepting writes; find out why VACUUM can't keep up"
 
 
 @_check("indexes", queries.INDEXES)

@@ -11,8 +11,8 @@ _MAX_ROWS = 10
 _MAX_STATEMENT_LENGTH = 300
 """Maximum number of characters in a statement."""
 _MISSING = (
-    "pg_stat_statements is not installed in this database. The operator can add it to shared_preload_libraries, "
-    "restart the server, and run CREATE EXTENSION pg_stat_statements here."
+    "pg_stat_statements is not installed in this database, or this role may not use its schema. The operator can add "
+    "it to shared_preload_libraries, restart the server, and run CREATE EXTENSION pg_stat_statements here."
 )
 _NOT_LOADED = "pg_stat_statements is installed, but not in shared_preload_libraries, so it counts nothing."
 _HIDDEN = "Statements of other roles are hidden from this one: the operator can GRANT pg_read_all_stats to it."

@@ -89,7 +89,7 @@ async def _find_resource_metadata(web: Web, url: str, challenge: Challenge | Non
         # A server error does not mean that there is no metadata: the server's own origin must not be asked for
         # tokens.
         if answer.status >= 500:
-            raise AuthError(f"the server does not name a token issuer: HTTP {answer.status}")
+            raise AuthError(f"the request for the server's metadata returned HTTP {answer.status}: try again later")
         if answer.status == 200 and isinstance(answer.document, dict):
             return read_resource_metadata(answer.document, url)
     return None

@@ -68,7 +68,7 @@ def test_settings_show_no_header_value() -> None:
 
 def test_the_user_agent_is_one_line_of_ascii() -> None:
     for agent in ("", " a", "a\r\nX: 1", "ä"):
-        with pytest.raises(ValidationError):
+        with pytest.raises(ValidationError, match="printable ASCII, not empty, and without spaces"):
             Settings(user_agent=agent)
 
 

@@ -118,7 +118,7 @@ FOUND: dict[str, tuple[dict[str, Any], str, str]] = {
         "points to /nowhere/python3.11, which is gone: that Python was removed or replaced", ""),
     "a wheel that uvx does not find": (
         {"command": "{home}/uvx", "args": ["--from", "{home}/x.whl[filesystem]", "mcp-bundle-filesystem", NOTES]},
-        "{home}/x.whl, from which uvx installs the server, does not exist", "put the wheel there, or edit ",
+        "{home}/x.whl, from which the server is installed, does not exist", "put the wheel there, or edit ",
     ),
     "a server that ends at once": (
         {"program": "#!/bin/sh\necho 'python -m servers.filesystem: --max-read: no' >&2\nexit 2\n"},

@@ -16,7 +16,7 @@ TOLD = [
     ("{url}", "{url}", Severity.OK, "requires a login at {url}, which is available"),
     ("http://127.0.0.1/other", "{url}", Severity.FAULT, "belongs to another resource"),
     ("{url}/mcp", NOBODY, Severity.FAULT, f"requires a login at {NOBODY}, but 127.0.0.1 can't be reached"),
-    ("{url}/mcp", "{url}/other", Severity.FAULT, "which has no metadata at its well-known URLs"),
+    ("{url}/mcp", "{url}/other", Severity.FAULT, "which returned no metadata at its well-known URLs"),
 ]
 
 

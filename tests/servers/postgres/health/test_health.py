@@ -125,9 +125,9 @@ async def test_waiting_sessions_and_lock_holders_are_listed(database: Database) 
                 break
         await holder.rollback()
         await buffered
-    held = f"for AccessShareLock on product, held by pid {holding}: SELECT count(*) FROM product"
+    held = f"for AccessShareLock on product, blocked by pid {holding}: SELECT count(*) FROM product"
     assert lines[1].endswith(held)
-    assert lines[1].startswith(f"pid {pid}, owner, waits ")
+    assert lines[1].startswith(f"pid {pid}, owner, has waited ")
 
 
 @pytest.mark.slow
@@ -144,6 +144,16 @@ async def test_a_long_transaction_is_listed_with_its_effect_on_vacuum(database: 
         line for line in check.format_rows(rows) if line.startswith(f"pid {pid}, owner: idle in transaction, began ")
     ]
     assert ", prevents the removal of rows that died in the last " in line
+
+
+async def test_the_age_of_transactions_is_a_number_of_transactions() -> None:
+    (check,) = [check for check in CHECKS if check.title == "age of transactions"]
+    lines = list(check.format_rows([("shop", 1_500_000_000, 200_000_000, "item", 1_500_000_000)]))
+    assert lines[:2] == [
+        "the oldest transaction ID in shop is 1,500,000,000 transactions old; autovacuum acts at 200,000,000",
+        "the oldest table is item: 1,500,000,000",
+    ]
+    assert lines[2].startswith("WARNING: at about 2.1 billion the server stops accepting writes")
 
 
 async def test_statements_of_other_sessions_stay_on_one_line() -> None:
@@ -181,7 +191,7 @@ async def test_statements_of_others_are_hidden(database: Database) -> None:
 async def test_a_missing_pg_stat_statements_is_noted(sample: Database) -> None:
     async with asking(sample.reader) as ask:
         (line,) = await list_slow_statements(ask)
-    assert line.startswith("pg_stat_statements is not installed in this database.")
+    assert line.startswith("pg_stat_statements is not installed in this database, ")
 
 
 def test_sizes_times_and_shares_are_human_readable() -> None:

@@ -106,6 +106,13 @@ async def test_client_credentials_are_sent_only_to_their_own_issuer(world: World
     assert not world.issuer.site.received
 
 
+async def test_a_server_whose_metadata_is_unavailable_is_an_error(world: World) -> None:
+    world.challenge = f'Bearer resource_metadata="{world.issuer.site.url}/down"'
+    world.issuer.answers["/down"] = lambda received: Answer(503)
+    with pytest.raises(AuthError, match="request for the server's metadata returned HTTP 503: try again later"):
+        await world.get(world.client())
+
+
 async def test_an_issuer_without_dynamic_registration_is_an_error(world: World) -> None:
     world.issuer.metadata["registration_endpoint"] = None
     with pytest.raises(AuthError, match="not support dynamic client registration"):
