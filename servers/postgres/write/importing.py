@@ -147,9 +147,8 @@ def _match_columns(plan: Plan, existing: Columns) -> Columns:
     begin with the day or the month, since PostgreSQL would read them according to DateStyle."""
     columns = match_columns(plan, existing)
     for column, (name, declared) in zip(plan.columns, columns, strict=True):
-        if column.note == DAY_OR_MONTH and _DAY_TYPE.match(declared):
-            reason = "the day and month of the dates for a column can't be told apart"
-            raise SqlError("bad_csv", reason, "Specify types, as NAME=date dmy or NAME=date mdy.", [f"column {name}"])
+        if column.note.startswith(DAY_OR_MONTH) and _DAY_TYPE.match(declared):
+            raise SqlError("bad_csv", column.note, quoted=[f"column {name}"])
     return columns
 
 

@@ -14,22 +14,22 @@ from .readings import (
     ALL_READINGS,
     BOOLEAN,
     COMMA,
-    DATE,
     DATES,
     DAY_FIRST,
+    DAY_FIRST_TIME,
     INTEGER,
     INTEGER_WITH_ZEROS,
     LOOSE_BOOLEAN,
     MONTH_FIRST,
+    MONTH_FIRST_TIME,
     NO_VALUE,
     NULL_MARKS,
     NUMBERS,
     NUMBERS_BY_MARK,
     POINT,
     SEPARATOR,
-    TIMESTAMP,
+    TIMESTAMPS,
     TIMESTAMPTZ,
-    YEAR_FIRST,
     Kind,
     Reading,
     join_fields,
@@ -53,8 +53,9 @@ _TENTH = re.compile(rf"[.,][1-9] *{SEPARATOR}")
 _PADDED = re.compile(rf"[.,][1-9]0 *{SEPARATOR}")
 """Match decimals like 3.9 (`_TENTH`) and like 3.10 (`_PADDED`). Programs never write both in one column of numbers,
 so a column with both contains version numbers."""
-DAY_OR_MONTH = "dates whose day and month can't be told apart: specify the type date dmy or date mdy"
-"""The note on a column of dates that stays text, because it is unclear whether the day or the month comes first."""
+DAY_OR_MONTH = "dates whose day and month can't be told apart"
+"""The start of the note on a column that stays text, because it is unclear whether the day or the month comes first.
+The types that decide it follow."""
 _SPECIFY_MARK = 'specify "." or "," as decimal'
 _MAX_FIELD = 30
 """Maximum length of a field in a result, in characters."""
@@ -66,10 +67,12 @@ _READINGS_OF_TYPES: Mapping[str, tuple[Kind, Sequence[Reading]]] = {
     "text": ("text", ()),
     "integer": ("integer", (INTEGER_WITH_ZEROS,)),
     "decimal": ("decimal", (INTEGER_WITH_ZEROS,)),
-    "date": ("date", (DATE, YEAR_FIRST, DAY_FIRST, MONTH_FIRST)),
+    "date": ("date", DATES),
     "date dmy": ("date", (DAY_FIRST,)),
     "date mdy": ("date", (MONTH_FIRST,)),
-    "timestamp": ("timestamp", (TIMESTAMP,)),
+    "timestamp": ("timestamp", TIMESTAMPS),
+    "timestamp dmy": ("timestamp", (DAY_FIRST_TIME,)),
+    "timestamp mdy": ("timestamp", (MONTH_FIRST_TIME,)),
     "timestamptz": ("timestamptz", (TIMESTAMPTZ,)),
     "boolean": ("boolean", (BOOLEAN, LOOSE_BOOLEAN)),
 }
@@ -229,6 +232,9 @@ class ColumnSurvey:
             numbers = [
                 reading for reading in NUMBERS_BY_MARK[mark.mark or "."] if reading.kind == kind or kind == "decimal"
             ]
+            types = self._day_or_month_types
+            if types and requested in ("date", "timestamp"):
+                raise SqlError("bad_csv", DAY_OR_MONTH, f"Specify the type {types}.", [f"column {name}"])
             for reading in (*(numbers if kind in ("integer", "decimal") else ()), *others):
                 if reading in self.readings:
                     return Column(name, kind, reading, nulls)
@@ -259,9 +265,18 @@ class ColumnSurvey:
             if is_new_decimal and self._has_tenth and self._has_padded:
                 return None, "versions or numbers, such as 3.9 and 3.10: specify the type decimal"
             return reading, "decimals of more than 17 digits" if reading.kind == "decimal" and self._is_long else ""
-        if DAY_FIRST in self.readings and MONTH_FIRST in self.readings:
-            return None, DAY_OR_MONTH
-        return next((reading for reading in (BOOLEAN, *DATES) if reading in self.readings), None), ""
+        if types := self._day_or_month_types:
+            return None, f"{DAY_OR_MONTH}: specify the type {types}"
+        days = (BOOLEAN, *DATES, *TIMESTAMPS, TIMESTAMPTZ)
+        return next((reading for reading in days if reading in self.readings), None), ""
+
+    @property
+    def _day_or_month_types(self) -> str:
+        """The types that decide whether the day or the month comes first; "" if the fields decide it."""
+        if self.is_empty or not (DAY_FIRST_TIME in self.readings and MONTH_FIRST_TIME in self.readings):
+            return ""
+        kind = "date" if DAY_FIRST in self.readings and MONTH_FIRST in self.readings else "timestamp"
+        return f"{kind} dmy or {kind} mdy"
 
     def is_ambiguous(self, mark: DecimalMark) -> bool:
         """Return True if the fields are numbers that may be 1234 or 1.234, and `mark` does not decide which."""

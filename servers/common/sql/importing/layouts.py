@@ -13,11 +13,12 @@ from typing import NamedTuple
 from shared.text import format_count
 
 from ..errors import SqlError
-from .readings import NULL_MARKS
+from .readings import MONTH_NAME, NULL_MARKS
 
 _TYPED = re.compile(
     r"[ $€£]*[+-]?\d[\d.,'’]*(?:[eE][+-]?\d+)?[ %€]*|[+-]?\.\d+"
-    r"|\d{1,4}([-/.])\d{1,2}\1\d{1,4}([T ]\d.*)?|(?i:true|false)"
+    r"|\d{1,4}([-/.])\d{1,2}\1\d{1,4}(,?[T ] ?\d.*)?|(?i:true|false)"
+    rf"|(?:{MONTH_NAME} +\d{{1,2}},? +|\d{{1,2}}[ /-]?{MONTH_NAME}[ /-]?)\d{{4}}(,?[T ] ?\d.*)?"
 )
 """Matches a field that is a value rather than text: a number (also an amount of money or a percentage), a date or a
 boolean."""

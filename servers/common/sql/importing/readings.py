@@ -31,10 +31,20 @@ _UNSIGNED = r"(?:0|[1-9]\d{0,14})"
 _SIGNED = r"(?:0|-?[1-9]\d{0,14})"
 _EXPONENT = r"(?:[eE](?:[+-]?[0-2]?\d{1,2}|-3[01]\d))?"
 """Exponents within the range of a double."""
-_DATE = re.compile(r"(\d+)([./-])(\d+)\2(\d+)")
 _ISO_DATE = r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"
 _TIME = r"[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,6})?)?"
-_DAY, _MONTH = r"(?:0?[1-9]|[12]\d|3[01])", r"(?:0?[1-9]|1[0-2])"
+_YEAR, _DAY = r"(?P<year>\d{4})", r"(?P<day>0?[1-9]|[12]\d|3[01])"
+_MONTH = r"(?P<month>0?[1-9]|1[0-2])"
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+MONTH_NAME = (
+    r"(?i:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
+    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
+)
+_CLOCK = (
+    r"(?:,? {1,2}|T)(?:(?P<hour>[01]?\d|2[0-3])(?P<minutes>:[0-5]\d(?::[0-5]\d(?:\.\d{1,6})?)?)"
+    r"|(?P<hour12>0?[1-9]|1[0-2])(?P<minutes12>:[0-5]\d(?::[0-5]\d(?:\.\d{1,6})?)?) ?(?P<half>[AaPp])[Mm])"
+)
+"""A time as spreadsheet programs write it: the hour may have a single digit, and AM or PM may follow."""
 
 
 class Reading:
@@ -71,23 +81,25 @@ def _dates_exist(to_iso_date: Callable[[str], str], fields: Sequence[str]) -> bo
     """Return True if all fields that are not empty are dates that exist in the calendar."""
     try:
         for field in filter(str.strip, set(fields)):
-            date.fromisoformat(to_iso_date(field))
+            date.fromisoformat(to_iso_date(field)[:10])
     except ValueError:
         return False
     return True
 
 
-def _iso_day(field: str) -> str:
-    return field.strip()[:10]
-
-
-def _reorder(order: Sequence[int], field: str) -> str:
-    """Return a date in ISO 8601. `order` contains the numbers of the groups of `_DATE` for year, month and day."""
-    match = _DATE.fullmatch(field.strip())
+def _rewrite_date(expression: re.Pattern[str], field: str) -> str:
+    """Return a date, and its time if it has one, in ISO 8601. `expression` has groups for their parts."""
+    match = expression.fullmatch(field.strip())
     if match is None:
         raise ValueError(field)
-    year, month, day = (int(match[group]) for group in order)
-    return f"{year:04}-{month:02}-{day:02}"
+    month = match["month"]
+    number = int(month) if month.isdecimal() else _MONTHS.index(month[:3].lower()) + 1
+    day = f"{match['year']}-{number:02}-{int(match['day']):02}"
+    parts = match.groupdict()
+    if parts.get("hour12"):
+        hour = int(parts["hour12"]) % 12 + 12 * (parts["half"] in "pP")
+        return f"{day} {hour:02}{parts['minutes12']}"
+    return f"{day} {int(parts['hour']):02}{parts['minutes']}" if parts.get("hour") else day
 
 
 def _numbers(mark: str, thousands: str) -> tuple[Reading, Reading, Reading]:
@@ -105,10 +117,14 @@ def _numbers(mark: str, thousands: str) -> tuple[Reading, Reading, Reading]:
     return Reading("decimal", plain, None if mark == "." else normalize, wider=[grouped]), integers, grouped
 
 
-def _dates(first: str, second: str, separators: str, order: Sequence[int]) -> Reading:
-    rewrite = partial(_reorder, order)
-    pattern = rf"{first}([{separators}]){second}\1\d{{4}}" if order[0] == 4 else rf"\d{{4}}([/.]){first}\1{second}"
-    return Reading("date", pattern, rewrite, check=partial(_dates_exist, rewrite))
+def _dates(pattern: str) -> tuple[Reading, Reading]:
+    """Return readings for dates that match `pattern`, and for such dates of which some have a time."""
+    dates, timestamps = (re.compile(text, re.ASCII) for text in (pattern, f"{pattern}(?:{_CLOCK})?"))
+    to_date, to_timestamp = partial(_rewrite_date, dates), partial(_rewrite_date, timestamps)
+    return (
+        Reading("date", dates.pattern, to_date, check=partial(_dates_exist, to_date)),
+        Reading("timestamp", timestamps.pattern, to_timestamp, check=partial(_dates_exist, to_timestamp)),
+    )
 
 
 POINT, POINT_INTEGER, POINT_GROUPED = _numbers(".", ",")
@@ -121,20 +137,27 @@ INTEGER = Reading(
 """Integers that fit into 64 bits."""
 SMALL = Reading("integer", _SIGNED, wider=[INTEGER, POINT_INTEGER, COMMA_INTEGER, POINT, COMMA])
 """Integers of at most 15 digits, so that they may also be decimals."""
-DATE = Reading("date", _ISO_DATE, check=partial(_dates_exist, _iso_day))
-YEAR_FIRST = _dates(_MONTH, _DAY, "", (1, 3, 4))
-DAY_FIRST = _dates(_DAY, _MONTH, "./-", (4, 3, 1))
-MONTH_FIRST = _dates(_MONTH, _DAY, "/-", (4, 1, 3))
-TIMESTAMP = Reading("timestamp", f"{_ISO_DATE}(?:{_TIME})?", check=partial(_dates_exist, _iso_day))
+DATE = Reading("date", _ISO_DATE, check=partial(_dates_exist, str.strip))
+# Between hyphens, 1001-1-1 is a code rather than a date.
+YEAR_FIRST, YEAR_FIRST_TIME = _dates(rf"(?:(?!\d+-)|(?=1[5-9]|20|99)){_YEAR}(?P<mark>[/.-]){_MONTH}(?P=mark){_DAY}")
+DAY_FIRST, DAY_FIRST_TIME = _dates(rf"{_DAY}(?P<mark>[./-]){_MONTH}(?P=mark){_YEAR}")
+MONTH_FIRST, MONTH_FIRST_TIME = _dates(rf"{_MONTH}(?P<mark>[/-]){_DAY}(?P=mark){_YEAR}")
+DAY_NAME_FIRST, DAY_NAME_FIRST_TIME = _dates(rf"{_DAY}(?P<mark>[ /-]?)(?P<month>{MONTH_NAME})(?P=mark){_YEAR}")
+NAME_FIRST, NAME_FIRST_TIME = _dates(rf"(?P<month>{MONTH_NAME}) {{1,2}}{_DAY},? {{1,2}}{_YEAR}")
+TIMESTAMP = Reading("timestamp", f"{_ISO_DATE}(?:{_TIME})?", check=partial(_dates_exist, str.strip))
 TIMESTAMPTZ = Reading(
-    "timestamptz", rf"{_ISO_DATE}{_TIME}(?:Z|[+-]\d\d(?::?\d\d)?)", check=partial(_dates_exist, _iso_day)
+    "timestamptz", rf"{_ISO_DATE}{_TIME}(?:Z|[+-]\d\d(?::?\d\d)?)", check=partial(_dates_exist, str.strip)
 )
 BOOLEAN = Reading("boolean", "(?i:true|false)")
 # These are only used if the client requests the type:
 INTEGER_WITH_ZEROS = Reading("integer", r"[+-]?\d{1,18}")
 LOOSE_BOOLEAN = Reading("boolean", "(?i:true|false|yes|no|t|f|y|n|on|off|[01])")
 
-DATES = (DATE, TIMESTAMP, TIMESTAMPTZ, YEAR_FIRST, DAY_FIRST, MONTH_FIRST)
+DATES = (DATE, YEAR_FIRST, DAY_FIRST, MONTH_FIRST, DAY_NAME_FIRST, NAME_FIRST)
+TIMESTAMPS = (
+    *(TIMESTAMP, YEAR_FIRST_TIME, DAY_FIRST_TIME, MONTH_FIRST_TIME),
+    *(DAY_NAME_FIRST_TIME, NAME_FIRST_TIME),
+)
 NUMBERS_BY_MARK = {
     ".": (SMALL, INTEGER, POINT_INTEGER, POINT, POINT_GROUPED),
     ",": (SMALL, INTEGER, COMMA_INTEGER, COMMA, COMMA_GROUPED),
@@ -142,7 +165,15 @@ NUMBERS_BY_MARK = {
 """The readings of numbers with each decimal mark, the narrowest first."""
 NUMBERS = (SMALL, INTEGER, POINT_INTEGER, COMMA_INTEGER, POINT, COMMA, POINT_GROUPED, COMMA_GROUPED)
 """All readings of numbers. Each comes before the wider ones, which accept everything that it accepts."""
-ALL_READINGS: tuple[Reading, ...] = (*NUMBERS, INTEGER_WITH_ZEROS, BOOLEAN, LOOSE_BOOLEAN, *DATES)
+ALL_READINGS: tuple[Reading, ...] = (
+    *NUMBERS,
+    INTEGER_WITH_ZEROS,
+    BOOLEAN,
+    LOOSE_BOOLEAN,
+    *DATES,
+    *TIMESTAMPS,
+    TIMESTAMPTZ,
+)
 
 
 def join_fields(fields: Iterable[str]) -> str:

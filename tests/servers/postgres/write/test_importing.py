@@ -97,7 +97,9 @@ async def test_text_columns_store_fields_unchanged(db: Writing, workshop: Databa
 
 async def test_ambiguous_dates_are_refused_for_a_date_column(db: Writing, workshop: Database) -> None:
     error = await get_refusal(db, workshop, "typed", "day,code\n1/2/2024,x\n")
-    assert error.startswith("bad_csv: the day and month of the dates for a column can't be told apart:")
+    assert error.startswith(
+        "bad_csv: dates whose day and month can't be told apart: specify the type date dmy or date mdy"
+    )
     await run_import(db, "typed", "day,code\n1/2/2024,x\n", FormatRequest(types=["day=date dmy"]))
     assert workshop.run("SELECT day::text FROM typed") == [("2024-02-01",)]
 

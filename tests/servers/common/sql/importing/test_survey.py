@@ -83,6 +83,22 @@ DATES = [
     (["1/2/2024", "31/1/2024"], "date", "2024-02-01"),
     (["1/2/2024", "2/1/2024"], "text", "1/2/2024"),
     (["2024-01-31 10:00", "2024-01-31"], "timestamp", "2024-01-31 10:00"),
+    (["13/02/2018 10:21", "3/2/2018"], "timestamp", "2018-02-13 10:21"),
+    (['"13.02.2018, 9:05:30.5"'], "timestamp", "2018-02-13 09:05:30.5"),
+    (["2/13/2018 12:03:52 AM"], "timestamp", "2018-02-13 00:03:52"),
+    (["2/13/2018 1:03pm"], "timestamp", "2018-02-13 13:03"),
+    (["2018/2/13 9:05"], "timestamp", "2018-02-13 09:05"),
+    (["2018-2-13 09:05"], "timestamp", "2018-02-13 09:05"),
+    (["1001-1-1"], "text", "1001-1-1"),
+    (["31/12/9999"], "date", "9999-12-31"),
+    (["2/3/2018 10:21"], "text", "2/3/2018 10:21"),
+    (["30/02/2018 10:21"], "text", "30/02/2018 10:21"),
+    (["13/02/2018 13:21 PM"], "text", "13/02/2018 13:21 PM"),
+    (["31-OCT-2023"], "date", "2023-10-31"),
+    (["Jan 1 2000"], "date", "2000-01-01"),
+    (['"Sept 5, 2000"', '"May 15, 2000"'], "date", "2000-09-05"),
+    (["31 October 2023 10:21"], "timestamp", "2023-10-31 10:21"),
+    (["30 Feb 2023"], "text", "30 Feb 2023"),
     (["2024-01-31T10:00:00Z"], "timestamptz", "2024-01-31T10:00:00Z"),
     (["2024-01-31T10:00:00Z", "2024-01-31"], "text", "2024-01-31T10:00:00Z"),
 ]
@@ -104,6 +120,10 @@ KEPT = [
     (["1e5", "2e6"], "codes or numbers, such as 1e5"),
     (["3.9", "3.10", "3.11"], "versions or numbers, such as 3.9 and 3.10: specify the type decimal"),
     (["1/2/2024"], "dates whose day and month can't be told apart: specify the type date dmy or date mdy"),
+    (
+        ["1/2/2024 9:05", "1/2/2024"],
+        "dates whose day and month can't be told apart: specify the type timestamp dmy or timestamp mdy",
+    ),
 ]
 
 
@@ -163,6 +183,7 @@ TYPED = [
     (["zip=integer"], "007,2\n", [("zip", "integer"), ("d", "integer")], ("007", "2")),
     (["d=date dmy"], "1,1/2/2024\n", [("zip", "integer"), ("d", "date")], ("1", "2024-02-01")),
     (["d=date mdy"], "1,1/2/2024\n", [("zip", "integer"), ("d", "date")], ("1", "2024-01-02")),
+    (["d=timestamp mdy"], "1,1/2/2024 9:05\n", [("zip", "integer"), ("d", "timestamp")], ("1", "2024-01-02 09:05")),
     (["d=boolean"], "1,yes\n", [("zip", "integer"), ("d", "boolean")], ("1", "yes")),
 ]
 
@@ -180,6 +201,7 @@ WRONG = [
     ({"types": ["a=blob"]}, "there is no such column type: a=blob"),
     ({"types": ["x=text"]}, "types names a column that does not exist"),
     ({"types": ["b=integer"]}, "a column can't be read as integer"),
+    ({"types": ["d=date"]}, "dates whose day and month can't be told apart"),
     ({"encoding": "utf-99"}, "there is no charset with that name"),
     ({"encoding": "hex"}, "there is no charset with that name"),
     ({"encoding": "ascii"}, "the text is not ascii"),
@@ -189,7 +211,7 @@ WRONG = [
 @pytest.mark.parametrize(("written", "reason"), WRONG)
 def test_unknown_and_unfitting_format_options_are_refused(written: dict[str, object], reason: str) -> None:
     with pytest.raises(SqlError) as raised:
-        survey_all("a,b\n1,é\n", **written)
+        survey_all("a,b,d\n1,é,1/2/2024\n", **written)
     assert raised.value.line.startswith(reason)
 
 
