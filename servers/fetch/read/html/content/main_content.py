@@ -1,7 +1,8 @@
 """Reduces a page to its main content, and counts the omitted text.
 
 Each line has a probability of being content (`forest`). The lines are chosen that give the characters the
-highest expected F1; so if there is little evidence, more of a page is kept, not less. Then structures are completed:
+highest expected F1; so if there is little evidence, more of a page is kept, not less. The parts of a recipe that the
+page declares are kept too. Then structures are completed:
 a term and its description, a table, a list, or a heading and its section is kept as a whole, and so are lines
 surrounded by content, unless they are links to something else. Of several copies of a block, one is kept (`copies`).
 Omitted text is counted by the landmark that it is in, such as `nav`.
@@ -37,6 +38,7 @@ from .structures import (
     complete_picture_captions,
     complete_rows,
     complete_tables,
+    keep_declared,
     keep_headline,
 )
 
@@ -90,7 +92,7 @@ def main_content(root: HtmlElement, declared: Declarations, *, pictures: bool) -
     if not page.lines:
         # All text is in form fields, which have no lines.
         return _count(body, page, [], set())
-    keep = choose(page, load_forest().judge(measure_lines(page, declared)))
+    keep = choose(page, load_forest().judge(measure_lines(page, declared)), declared.parts)
     copies = find_copies(page, keep) | find_surrounding_links(page, keep)
     for number in copies:
         keep[number] = False
@@ -102,7 +104,9 @@ def main_content(root: HtmlElement, declared: Declarations, *, pictures: bool) -
     return content
 
 
-def choose(page: Lines, probabilities_by_line: list[float]) -> list[bool]:
+def choose(
+    page: Lines, probabilities_by_line: list[float], declared_parts: frozenset[str] = frozenset()
+) -> list[bool]:
     """Return a boolean for each line: True if it is content."""
     if sum(len(line.text) for line in page.lines) < _MIN_PAGE_LENGTH:
         keep = [not is_furniture(line) for line in page.lines]
@@ -110,6 +114,7 @@ def choose(page: Lines, probabilities_by_line: list[float]) -> list[bool]:
         keep = _choose_content(page.lines, probabilities_by_line)
     if not any(keep):
         return [True] * len(keep)
+    keep_declared(page, declared_parts, keep)
     _complete(page, probabilities_by_line, keep)
     return keep
 

@@ -9,6 +9,7 @@ from operator import itemgetter
 
 from servers.common.html.markup.footnotes import NOTE
 
+from .declarations import letters_of
 from .evidence import is_heading
 from .lines import KINDS, Block, Line, Lines, sizes_of
 from .roles import (
@@ -50,6 +51,22 @@ _LABELED_TAGS = ("pre", "blockquote")
 _MAX_WIDGET_LINES = 100
 """Maximum number of lines in a block that consists of code and labels."""
 _PRE = KINDS.index("pre")
+
+
+def keep_declared(page: Lines, parts: frozenset[str], keep: list[bool]) -> None:
+    """Keep the blocks whose text the page declares to be a part of its subject, such as the ingredients of a recipe:
+    a short line such as "2 eggs" does not look like content."""
+    longest = max(map(len, parts), default=0)
+    letters = [letters_of(line.text) for line in page.lines] if parts else []
+    size = [0, *accumulate(map(len, letters))]
+    for block in page.blocks if parts else ():
+        numbers = range(block.first, block.end)
+        # A block with the same lines as its parent has the same text.
+        is_alone = block.parent is not None and block.parent.end - block.parent.first == len(numbers)
+        if is_alone or not 0 < size[block.end] - size[block.first] <= longest:
+            continue
+        if "".join(letters[block.first : block.end]) in parts and not is_furniture(page.lines[block.first]):
+            keep[block.first : block.end] = [True] * len(numbers)
 
 
 def complete_blocks(page: Lines, probabilities_by_line: list[float], keep: list[bool]) -> None:

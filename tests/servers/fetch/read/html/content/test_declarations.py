@@ -32,3 +32,11 @@ def test_descriptions_that_are_deep_or_long_are_cut() -> None:
         deep = {"name": "outer", "part": deep}
     assert 0 < len(combine_declarations("", [deep], {}, []).descriptions) < 10
     assert sum(map(len, combine_declarations("", [{"name": "x" * 300_000}] * 3, {}, []).descriptions)) == 200_000
+
+
+def test_parts_that_are_deep_or_long_are_omitted() -> None:
+    deep: object = "inner"
+    for _ in range(50):
+        deep = {"itemListElement": [deep]}
+    recipe = {"recipeInstructions": deep, "recipeIngredient": ["x" * 3_000, "2 Eggs", *(["y"] * 200_000), "cut"]}
+    assert combine_declarations("", [recipe], {}, []).parts == {"2eggs", "y"}

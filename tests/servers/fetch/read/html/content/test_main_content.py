@@ -1,5 +1,6 @@
 """The main content of a page: complete, and without the navigation around it."""
 
+import json
 import re
 
 import pytest
@@ -425,6 +426,33 @@ def test_a_list_introduced_by_a_sentence_is_content() -> None:
     links = "".join(f"<li><a href=/{name}>{name}</a></li>" for name in ("Dens", "Snow", "Food"))
     for items in (f"<ul>{links}</ul>", f"<div><div><ol>{links}</ol></div></div>"):
         assert "Dens" in text_of(f"<p>These pages say more:</p>{items}")
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        ["Whisk them."],
+        [{"@type": "HowToStep", "text": "<b>Whisk</b> them."}],
+        [{"@type": "HowToSection", "itemListElement": [{"name": "Whisk them"}]}],
+        "<ol><li>Whisk them</li><li>Serve</li></ol>",
+    ],
+)
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<ul><li><a href=/e>2 eggs</a></li><li>½ cup sugar &amp; salt</li></ul><ol><li>Whisk them.</li></ol>",
+        "<div><div><div>2</div><div>eggs</div></div><div>½ cup sugar &amp; salt</div></div><div>Whisk them.</div>",
+    ],
+)
+def test_declared_ingredients_and_steps_are_content(markup: str, steps: object) -> None:
+    recipe = {"recipeIngredient": ["2 eggs", "½ Cup sugar &amp; salt"], "recipeInstructions": steps}
+    links = "".join(f"<div><a href=/{number}>More of fox {number}</a></div>" for number in range(9))
+    page = (
+        f"<title>Foxes</title><script type=application/ld+json>{json.dumps(recipe)}</script><h1>Foxes</h1>{LONG * 3}"
+        f"<div><div><button>Print</button></div>{markup}{links}</div>"
+    )
+    text = " ".join(read_html(page, URL, "text", None).text.split())
+    assert [part for part in ("2", "eggs", "½ cup sugar & salt", "Whisk them.") if part not in text] == []
 
 
 def test_footnotes_with_references_are_content() -> None:
