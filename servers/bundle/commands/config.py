@@ -26,7 +26,7 @@ from ..hosts.launching import launch_command, launch_environment
 from ..terminal.command_parser import VARIABLE_NAME, CommandParser
 
 # Claude Code accepts no other characters. Models accept tool names of up to 64 characters. Clients call tools
-# `mcp__NAME__TOOL`, and the longest name of a tool in the bundle has 25.
+# `mcp__NAME__TOOL`, and the longest name of a tool in the bundle has 25, except in the test server `everything`.
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")
 
 
@@ -159,8 +159,8 @@ def choose_entry(options: Namespace, arguments: Sequence[str]) -> EntryChoice:
     name = options.name or default
     if not _NAME.fullmatch(name):
         raise ValueError(
-            "--name may contain only letters, digits, hyphens and underscores (at most 32 characters), so that every "
-            "client accepts it"
+            f"the name {name!r} must consist of 1 to 32 letters, digits, hyphens or underscores, so that every "
+            "client accepts it: choose another with --name"
         )
     if not is_file:
         return (_bundle_choice if is_bundle_entry else _catalog_choice)(options, arguments, name)
@@ -178,7 +178,7 @@ def _bundle_choice(options: Namespace, arguments: Sequence[str], name: str) -> E
     """Return the entry of a remote server, or of several joined servers."""
     client, environment = get_client(options.client), dict(map(_variable, options.env))
     if arguments:
-        raise ValueError(f"without the name of a server, the argument {arguments[0]!r} is not allowed")
+        raise ValueError(f"{arguments[0]!r} is not allowed: --join, and --url without NAME, take no arguments")
     if options.join and options.url is not None:
         raise ValueError("--join is for servers that the client starts, --url for one that is already running")
     hidden = {value for variable, value in environment.items() if variable not in _known_variables(())}

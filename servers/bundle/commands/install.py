@@ -36,7 +36,7 @@ from ..terminal.output import console, wrap
 from .config import EntryChoice, HostParser, choose_entry
 
 TRIAL_SECONDS = 60.0
-"""Seconds that the server has to answer. Clients wait as long, since uvx may first have to download packages."""
+"""Seconds that the server has to answer: uvx may first have to download packages. Clients wait about as long."""
 
 _STYLES = {"-": "red", "+": "green", " ": "dim"}
 

@@ -124,7 +124,7 @@ def _metadata_url(text: str) -> str:
 
 def _port(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or len(text) > 5 or int(text) > 65_535:
-        raise ArgumentTypeError("must be a port from 1 to 65535")
+        raise ArgumentTypeError("must be a port from 0 to 65535")
     return int(text)
 
 
@@ -135,13 +135,15 @@ def _client_of(args: Namespace) -> ClientInformation | None:
             raise ValueError("--client-secret-file needs --client-id")
         return None
     if not is_visible_ascii(args.client_id):
-        raise ValueError("--client-id has characters that can't be sent")
+        raise ValueError("--client-id is empty, too long, or has characters that can't be sent")
     if args.client_secret_file is None:
         return ClientInformation(args.client_id, method="none")
     try:
         secret = args.client_secret_file.read_text().strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"--client-secret-file: {args.client_secret_file}: {error}") from None
+    except OSError as error:
+        raise ValueError(f"--client-secret-file: {args.client_secret_file}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"--client-secret-file: {args.client_secret_file} is not UTF-8") from None
     if not is_visible_ascii(secret):
         reason = "is empty, too long, or has characters a secret can't contain"
         raise ValueError(f"--client-secret-file: {args.client_secret_file} {reason}")

@@ -38,7 +38,7 @@ async def check_url(
         token = environment_from(launch.client, machine).get(variable, "")
         if not token:
             title = launch.client.title
-            what = f"not checked: {variable}, from which {title} takes the token, is not set in this shell"
+            what = f"not checked: {variable}, from which {title} takes the token, is empty or not set in this shell"
             return [warning(launch.where, what, f"set {variable} where {title} is started")], None
         headers["Authorization"] = f"Bearer {token}"
     if "${" in url or any("${" in value for value in headers.values()):

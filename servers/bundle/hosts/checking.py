@@ -60,7 +60,7 @@ def check(entry: Entry, words: Sequence[str], environment: Mapping[str, str], bu
     given_options = {words[number].partition("=")[0] for number in option_indexes}
     if "--transport" in given_options:
         raise ValueError(
-            "a client uses stdio with a server that it starts; for one that is already running, pass --url"
+            "omit --transport: a client uses stdio with a server that it starts; pass --url for one that is running"
         )
     absolute_words, hidden = list(words), set[str]()
     for name, value, first, index, start in line.values:

@@ -146,7 +146,7 @@ def json_entries(text: bytes, client: Client) -> dict[str, Any]:
 def _text(entry: dict[str, Any], key: str, name: str) -> str:
     value = entry[key]
     if not isinstance(value, str) or not value:
-        raise ValueError(f"{name!r}: {key!r} is not a string")
+        raise ValueError(f"{name!r}: {key!r} is empty, or not a string")
     return value
 
 

@@ -160,7 +160,7 @@ def install(target: Target, server: ConfiguredServer, replace: bool) -> Change:
     with _name_file(path):
         edit = _EDITS[client.format].insert_entry(text, client, server.name, entry, installed)
     if was_added_by_bundle:
-        notes.append(f"{server.name!r} had other arguments, which are replaced; to keep both, use another --name")
+        notes.append(f"{server.name!r} had another entry, which is replaced; to keep both, use another --name")
     receipt = edit.receipt._replace(former=digest_of(present) if was_added_by_bundle else "")
     record = record._replace(entries={**record.entries, server.name: receipt})
     return Change(target, before, edit.text, record, (edit.start, edit.end), tuple(notes))

@@ -33,8 +33,8 @@ class Variables:
         }
 
     def fill_in(self, text: str) -> str:
-        """Return `text` with all variables expanded. Raises ValueError for a variable that is not set, or whose value
-        only the client knows."""
+        """Return `text` with all variables expanded. Raises ValueError for a variable that is empty or not set, or
+        whose value only the client knows."""
         syntax = self._client.http.variable if self._client.http is not None else None
         if syntax is None:
             return text
@@ -62,5 +62,7 @@ class Variables:
         # As in a shell, the default in `${NAME:-default}` also replaces an empty value.
         value = self._environment.get(name) or default
         if value is None:
-            raise ValueError(f"{name}, which the entry of {self._client.title} names, is not set in this shell")
+            raise ValueError(
+                f"{name}, which the entry of {self._client.title} names, is empty or not set in this shell"
+            )
         return value

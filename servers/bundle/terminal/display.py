@@ -25,12 +25,11 @@ class Piece(NamedTuple):
     data: bytes | None = None
     mime: str = ""
 
-    @property
-    def shown(self) -> str:
-        """The text that is printed for this part."""
+    def describe(self, advice: str) -> str:
+        """Return the text that is printed for this part. `advice` says how the user gets binary data."""
         if self.data is None:
             return self.text
-        return f"[{join_lines(self.mime) or 'binary'}, {len(self.data):,} bytes; --out FILE saves it]"
+        return f"[{join_lines(self.mime) or 'binary'}, {len(self.data):,} bytes; {advice}]"
 
 
 def pieces_of(content: Any) -> list[Piece]:
@@ -57,10 +56,11 @@ def pieces_of_contents(contents: Any) -> list[Piece]:
     return [_resource_piece(contents_item) for contents_item in records_of(contents)]
 
 
-def show(pieces: Sequence[Piece], *, as_error: bool = False) -> None:
-    """Print the parts, each on a new line, to stdout, or to stderr if `as_error`. Binary data is only described."""
+def show(pieces: Sequence[Piece], *, as_error: bool = False, advice: str = "--out FILE saves it") -> None:
+    """Print the parts, each on a new line, to stdout, or to stderr if `as_error`. Binary data is only described, with
+    `advice` on how to get it."""
     for piece in pieces:
-        text = piece.shown
+        text = piece.describe(advice)
         write_text(text if text.endswith("\n") or not text else f"{text}\n", sys.stderr if as_error else sys.stdout)
 
 

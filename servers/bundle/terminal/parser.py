@@ -66,7 +66,7 @@ class SessionParser(CommandParser):
             # There is no option for a token itself, since other users can read command lines.
             variable = options.token_variable
             if variable is not None and not os.environ.get(variable):
-                raise Misuse(f"--token-variable: {variable} is not set")
+                raise Misuse(f"--token-variable: {variable} is empty or not set")
             if options.token_file is not None:
                 headers["Authorization"] = f"Bearer {read_token(options.token_file)}"
             elif variable is not None:

@@ -108,7 +108,9 @@ class Session:
         silent_advice = (
             "; does it end with `run(app)`?" if self.choice.server.endswith(".py") and not target.url else ""
         )
-        return self.run_on(Connector(target.name, connect_to_server, has_token, advice, silent_advice), work, options)
+        timeout_advice = "; increase --timeout to wait longer"
+        connector = Connector(target.name, connect_to_server, has_token, advice, silent_advice, timeout_advice)
+        return self.run_on(connector, work, options)
 
     def run_on(self, server: "Connector", work: Work, options: ClientOptions | None = None) -> int:
         """Like `run`, for a server that is not taken from the command line."""
@@ -166,6 +168,8 @@ class Connector(NamedTuple):
     """Added to the message if the server does not start because of a missing argument."""
     silent_advice: str = ""
     """Added to the message if the server ends without a reason."""
+    timeout_advice: str = ""
+    """Added to the message if the server does not answer in time."""
 
 
 @dataclass(slots=True)
@@ -183,14 +187,16 @@ class _Phase:
         if isinstance(error, OSError) and error.strerror:
             reason = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
         if isinstance(error, TimeoutError):
-            reason = f"no response within {self.time_limit:g} s; increase --timeout to wait longer"
+            reason = f"no response within {self.time_limit:g} s{self.server.timeout_advice}"
         if isinstance(error, PeerError) and error.code == _NO_TOKEN and not self.server.has_token:
             reason += "; send a token with --token-file or --token-variable, or run `login`"
         if (isinstance(error, McpError) and self.is_open) or _is_refusal(error):
             return f"{name} refused the request: {reason}" if isinstance(error, PeerError) else f"{name}: {reason}"
         last_output = f"; its last output: {last_line}" if last_line else ""
-        is_lost = self.is_open and not isinstance(error, TimeoutError)
-        what = f"the connection to {name} was lost" if is_lost else f"no connection to {name}"
+        what = f"no connection to {name}"
+        if self.is_open:
+            is_late = isinstance(error, TimeoutError)
+            what = f"{name} does not answer" if is_late else f"the connection to {name} was lost"
         hint = ""
         if not self.is_open and last_line:
             lacks_arguments = _ARGUMENTS.search(last_line) and not _ERROR.match(last_line)

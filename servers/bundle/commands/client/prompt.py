@@ -39,7 +39,7 @@ def main(argv: Sequence[str]) -> int:
                 if len(records) > 1:
                     pieces.append(Piece(f"{message.get('role')}:"))
                 pieces += pieces_of(message.get("content"))
-            show(pieces)
+            show(pieces, advice="--json prints it")
         return DONE
 
     return session.run(work, interactive_options(session))

@@ -178,7 +178,7 @@ def test_replacing_an_installed_entry_prints_its_arguments(home: Path, capsys: p
     put("cursor", home, "--timeout", "9")
     exit_code(install, "fetch", "--client", "cursor", "--dry-run")
     output = " ".join(capsys.readouterr().out.split())
-    assert "note: 'fetch' had other arguments, which are replaced; to keep both, use another --name" in output
+    assert "note: 'fetch' had another entry, which is replaced; to keep both, use another --name" in output
     assert "note: the previous arguments: --timeout 9" in output
 
 

@@ -53,13 +53,15 @@ async def logged_in(world: World, tokens: FileTokens) -> None:
 
 
 REFUSED = [
-    (["--port", "99999"], "argument --port: must be a port"),
+    (["--port", "99999"], "argument --port: must be a port from 0 to 65535"),
     (["--port=-5"], "argument --port: must be a port"),
     (["--port", "0000099999"], "argument --port: must be a port"),
     (["--client-metadata-url", "http://client.example/us"], "must be an https URL with a path"),
     (["--client-metadata-url", "https://client.example/"], "must be an https URL with a path"),
     (["--client-metadata-url", "https://["], "must be an https URL with a path"),
-    (["--client-id", "\udcff"], "--client-id has characters that can't be sent"),
+    (["--client-id", "\udcff"], "--client-id is empty, too long, or has characters that can't be sent"),
+    (["--client-id", ""], "--client-id is empty, too long, or has"),
+    (["--client-id", "a", "--client-secret-file", "nowhere"], "-file: nowhere: No such file or directory\n"),
 ]
 
 

@@ -60,6 +60,15 @@ def test_pin_without_accept_writes_no_pins(place: Place, capsys: pytest.CaptureF
     assert f"pinned in {place.path}/other.pins.json: all of them" in capsys.readouterr().out
 
 
+def test_pin_of_a_silent_server_suggests_no_option_that_it_lacks(
+    place: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.write(command=[sys.executable, "-I", "-S", "-c", "import sys; sys.stdin.read()"])
+    monkeypatch.setattr("servers.bundle.commands.pin.SECONDS", 0.3)
+    assert place.pin() == 3
+    assert capsys.readouterr().err.endswith("no connection to other: no response within 0.3 s\n")
+
+
 def test_pin_prints_changed_new_and_missing_tools(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     place.pin("--accept")
     place.offer(tool("a", "Does it.\nAnd more."), tool("c", "Is new.", x={}, y={}))

@@ -435,7 +435,10 @@ async def test_the_token_variable_of_codex_is_checked(home: Home) -> None:
         home.environment["FILES_TOKEN"] = TOKEN
         assert await home.look() == []
     assert unset.severity is Severity.WARNING
-    assert unset.what == "not checked: FILES_TOKEN, from which Codex CLI takes the token, is not set in this shell"
+    assert (
+        unset.what
+        == "not checked: FILES_TOKEN, from which Codex CLI takes the token, is empty or not set in this shell"
+    )
     assert unset.fix == "set FILES_TOKEN where Codex CLI is started"
     assert wrong.what == f"{url} does not accept the token in FILES_TOKEN"
     assert TOKEN not in repr([unset, wrong])

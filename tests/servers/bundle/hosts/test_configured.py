@@ -71,7 +71,8 @@ def test_a_file_unreadable_for_the_client_is_refused(tmp_path: Path) -> None:
 UNUSABLE: list[tuple[object, str]] = [
     (1, "'a' is not an object"),
     ({}, "'a' has no 'command' or 'url'"),
-    ({"command": 1}, "'a': 'command' is not a string"),
+    ({"command": 1}, "'a': 'command' is empty, or not a string"),
+    ({"command": ""}, "'a': 'command' is empty, or not a string"),
     ({"command": "x", "args": "y"}, "'a': 'args' is not a list of strings"),
     ({"command": "x", "env": {"K": 1}}, "'a': 'env' is not an object of strings"),
     ({"url": "x", "headers": ["y"]}, "'a': 'headers' is not an object of strings"),

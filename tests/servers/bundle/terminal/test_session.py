@@ -104,7 +104,7 @@ NOBODY = "http://127.0.0.1:9/mcp"
 
 REFUSED = [
     (["inspect", NOBODY, "--header", "a"], "--header takes NAME:VALUE"),
-    (["inspect", NOBODY, "--token-variable", "NOT_SET_HERE"], "--token-variable: NOT_SET_HERE is not set"),
+    (["inspect", NOBODY, "--token-variable", "NOT_SET_HERE"], "--token-variable: NOT_SET_HERE is empty or not set"),
     (["inspect", NOBODY, "--token-file", "/nowhere"], "--token-file: /nowhere: No such file or directory"),
     (["inspect", NOBODY, "--header", "a b:c"], "not the name of an HTTP header that can be set: 'a b'"),
     (["inspect", NOBODY, "--env", "A=b"], "a server with a URL is started elsewhere: set its arguments and"),

@@ -101,7 +101,7 @@ def test_an_entry_with_a_url_includes_its_token(home: Path, monkeypatch: pytest.
 
 UNUSABLE: list[tuple[dict, str]] = [
     ({"command": "x", "disabled": True}, "'x' is disabled in "),
-    ({"command": "${env:NOT_SET}"}, "NOT_SET, which the entry of Cursor names, is not set in this shell"),
+    ({"command": "${env:NOT_SET}"}, "NOT_SET, which the entry of Cursor names, is empty or not set in this shell"),
     ({"command": "${input:key}"}, r"only Cursor knows the value of \$\{input:key\}"),
     ({}, "'x' has no 'command'"),
 ]

@@ -188,14 +188,15 @@ def test_a_server_that_exits_gives_exit_code_3(capsys: pytest.CaptureFixture[str
 
 def test_a_server_that_does_not_answer_gives_exit_code_3(capsys: pytest.CaptureFixture[str]) -> None:
     assert ended("call", "hang", "--timeout", "0.3") == 3
-    assert capsys.readouterr().err.endswith(": no response within 0.3 s; increase --timeout to wait longer\n")
+    expected = " does not answer: no response within 0.3 s; increase --timeout to wait longer\n"
+    assert capsys.readouterr().err.endswith(expected)
 
 
 def test_images_are_described_or_saved_to_numbered_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert ended("call", "draw") == 0
     assert capsys.readouterr().out.startswith("[image/png, 5 bytes; --out FILE saves it]\ntwo\n")
     # A hostile media type forges no line.
-    assert Piece(data=b"", mime="image/png\nsaved").shown == "[image/png saved, 0 bytes; --out FILE saves it]"
+    assert Piece(data=b"", mime="image/png\nsaved").describe("how") == "[image/png saved, 0 bytes; how]"
     assert ended("call", "draw", "--out", str(tmp_path / "a.png")) == 0
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a.png": PNG, "a-2.png": PNG}
     printed = capsys.readouterr()
@@ -252,6 +253,9 @@ def test_links_beyond_the_limit_are_counted(tmp_path: Path, capsys: pytest.Captu
 def test_prompt_messages_are_printed_with_their_roles(capsys: pytest.CaptureFixture[str]) -> None:
     assert ended("prompt", "greet", "who=Ann") == 0
     assert capsys.readouterr().out == "user:\nHello\nassistant:\nAnn\n"
+    # `prompt` has no `--out`.
+    assert main(["prompt", "everything", "test_prompt_with_image"]) == 0
+    assert " bytes; --json prints it]\n" in capsys.readouterr().out
 
 
 def test_inspect_json_has_the_fields_of_the_server(capsys: pytest.CaptureFixture[str]) -> None:
