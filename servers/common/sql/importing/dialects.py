@@ -15,6 +15,8 @@ from typing import NamedTuple, Protocol
 from .layouts import find_name_row
 
 DELIMITERS = (",", "\t", ";", "|")
+_RARE_DELIMITERS = ("^", "~", "\x01")
+"""Delimiters of the USDA's food tables, of older bank systems and of Hive."""
 NO_DELIMITER = "\x1f"
 """The delimiter for a text with one column: a character that fields don't contain, so that nothing is split."""
 _SAMPLE_ROWS = 500
@@ -32,8 +34,11 @@ _DECIMAL = re.compile(r"[+-]?\d+(?:,\d+)?")
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)
 _LEADING_COMMENTS = re.compile(r"\A(?:#[^\r\n]*(?:\r\n|\r|\n)){2,}")
 _OTHER_DELIMITERS = {
-    delimiter: re.compile(f"[{''.join(DELIMITERS).replace(delimiter, '')}]") for delimiter in DELIMITERS
+    delimiter: re.compile(f"[{''.join((*DELIMITERS, *rare)).replace(delimiter, '')}]")
+    for delimiters, rare in ((DELIMITERS, ()), (_RARE_DELIMITERS, _RARE_DELIMITERS))
+    for delimiter in delimiters
 }
+"""For each delimiter, a match of another one in a field. A rare one counts only against another rare one."""
 
 Rows = Sequence[Sequence[str]]
 
@@ -98,7 +103,7 @@ def sniff(text: str, *, is_complete: bool, delimiter: str | None, quote: str | N
     If the client gives a `delimiter` or `quote`, it is used.
     """
     text = _LEADING_COMMENTS.sub("", text)
-    candidates = DELIMITERS if delimiter is None else (delimiter,)
+    candidates = (*DELIMITERS, *_RARE_DELIMITERS) if delimiter is None else (delimiter,)
     best, best_score = Dialect(delimiter or ","), 0.0
     for candidate in candidates:
         dialect, rows = _read_quoted(text, candidate, quote, is_complete)
@@ -131,8 +136,14 @@ def _read_quoted(text: str, delimiter: str, quote: str | None, is_complete: bool
     else:
         escaped = [first._replace(escape="\\")] if '\\"' in text else []
         edge = rf"(?:^|$|{re.escape(delimiter)})"
-        has_single = '"' not in text and re.search(rf"{edge}'[^'\n]*'{edge}", text, re.MULTILINE) is not None
-        candidates = [*escaped, *([first._replace(quote="'")] if has_single else []), first, first._replace(quote="")]
+        others = [
+            first._replace(quote=mark)
+            for mark in "'~"
+            if mark != delimiter
+            and '"' not in text
+            and re.search(rf"{edge}{mark}[^{mark}\n]*{mark}{edge}", text, re.MULTILINE) is not None
+        ]
+        candidates = [*escaped, *others, first, first._replace(quote="")]
     for candidate in candidates:
         # Also try to skip spaces after delimiters, since a space before a quote is not part of the field.
         for dialect in dict.fromkeys((candidate, candidate._replace(skips_spaces=True))):
