@@ -1,8 +1,9 @@
 # `make` lists the targets. Each one first builds .venv when pyproject.toml or the constraints are newer.
 PYTHON ?= python3
-# How many processes run the tests: "auto" is one for each core, and two where the tests wait half of the time.
+# How many processes run the tests: "auto" is one for each core, three for two cores where the tests wait a third of the
+# time, and two where they wait half of it.
 WORKERS ?= auto
-WAITING = $(if $(filter auto,$(WORKERS)),$(shell $(BIN)/python -c 'import os; print(2 * os.cpu_count())'),$(WORKERS))
+TIMES = $(if $(filter auto,$(WORKERS)),$(shell $(BIN)/python -c "import os; print((os.cpu_count() * $1 + 1) // 2)"),$(WORKERS))
 BIN := .venv/bin
 CODE := shared servers tests docker docs examples hatch_build.py
 # What an author runs after each change; with AREA, all of what mirrors one folder of the source.
@@ -27,14 +28,14 @@ demo: .venv/.stamp ## Work through the servers, with the official client and our
 	@$(BIN)/python -m servers demo
 
 test: .venv/.stamp ## Run the quick tests on all cores; AREA=servers/fetch: all tests of that folder
-	$(BIN)/python -m pytest $(QUICK) -n $(WORKERS) --dist loadfile
+	$(BIN)/python -m pytest $(QUICK) -n $(call TIMES,3) --dist loadfile
 
 check: .venv/.stamp ## Lint, check types and run all tests, side by side: what CI runs
 	@$(MAKE) --no-print-directory --jobs lint types all-tests
 
 # In the order of the folders: what takes minutes is in tests/checks, and would keep one core busy at the end.
 all-tests: .venv/.stamp
-	$(BIN)/python -m pytest -n $(WAITING) --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n $(call TIMES,4) --dist loadfile --no-loadscope-reorder
 
 conformance: .venv/.stamp ## Run the official conformance suite on our servers and our client, in every version
 	$(BIN)/python -m tests.checks.conformance.run

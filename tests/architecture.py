@@ -159,6 +159,10 @@ class Source:
         return ast.parse(self.text)
 
     @cached_property
+    def nodes(self) -> list[ast.AST]:
+        return [*ast.walk(self.tree)]
+
+    @cached_property
     def module(self) -> str:
         return self.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
@@ -184,7 +188,7 @@ class Source:
 
     def forget(self) -> None:
         """Drops the tree, which is parsed again when needed: all trees together are millions of objects."""
-        for name in ("tree", "functions"):
+        for name in ("tree", "nodes", "functions"):
             vars(self).pop(name, None)
 
 
@@ -209,7 +213,7 @@ def _statements(node: ast.AST) -> Iterator[ast.AST]:
 
 def _walk(source: Source, hint: str) -> Iterator[ast.AST]:
     """Yields all nodes if the text matches a regular expression."""
-    return ast.walk(source.tree) if re.search(hint, source.text) else iter(())
+    return iter(source.nodes if re.search(hint, source.text) else ())
 
 
 def _targets(source: Source, node: ast.Import | ast.ImportFrom) -> Iterator[str]:
@@ -263,7 +267,7 @@ def protocol_is_pure(source: Source) -> Findings:
     for one in source.imports:
         if one.target.split(".")[0] in impure:
             yield one.line, f"protocol/ imports {one.target}"
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.AsyncFunctionDef | ast.AsyncFor | ast.AsyncWith | ast.Await):
             yield node.lineno, "protocol/ is async here"
         if isinstance(node, ast.comprehension) and node.is_async:
@@ -434,8 +438,9 @@ def names_of_others_are_public(source: Source) -> Findings:
             names = [alias for alias in node.names if not OURS.match(base + alias.name)]
             bound |= {(alias.asname or alias.name).split(".")[0] for alias in names}
             paths = [base + alias.name for alias in names]
-        elif isinstance(node, ast.Attribute) and (path := ast.unparse(node)).split(".")[0] in bound:
-            paths = [path]
+        elif isinstance(node, ast.Attribute) and node.attr.startswith("_"):
+            path = ast.unparse(node)
+            paths = [path] if path.split(".")[0] in bound else []
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and re.match(r"[a-z]\w*\.", node.value):
             paths = [node.value]
         for path in paths:

@@ -4,6 +4,7 @@ import json
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from functools import cache
 from typing import Annotated, Any
 
 import anyio
@@ -259,12 +260,18 @@ async def first_events(response: httpx.Response, count: int) -> list[ServerSentE
     return [await anext(events) for _ in range(count)]
 
 
+@cache
+def _sample() -> Server[Probe]:
+    """Declares the server once for all tests that do not change it."""
+    return make_server()
+
+
 @asynccontextmanager
 async def served(
     app: Server[Probe] | None = None, *, patience: float = 3 * PATIENCE, **options: Any
 ) -> AsyncIterator[Site]:
     """Opens a server and serves it on a free port; yields the site."""
-    async with (app or make_server()).open() as running, listening(running, patience=patience, **options) as site:
+    async with (app or _sample()).open() as running, listening(running, patience=patience, **options) as site:
         yield site
 
 
