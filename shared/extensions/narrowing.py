@@ -42,7 +42,7 @@ def narrowing(settings: Mapping[str, BaseModel | None]) -> Extension[Any]:
                 run = main_run
                 if principal_settings is not None:
                     run = await stack.enter_async_context(
-                        main_run.parts.reopen(principal_settings, stores, without=NARROWING)
+                        main_run.parts.reopen(principal_settings, stores, without_extension=NARROWING)
                     )
                 main_run.parts.narrow(name, run)
             yield

@@ -41,9 +41,9 @@ class Reopen(Protocol):
     """A function that opens the server of a run again, with other settings but the same limits and extensions."""
 
     def __call__(
-        self, settings: BaseModel, stores: "Stores | None", *, without: str
+        self, settings: BaseModel, stores: "Stores | None", *, without_extension: str
     ) -> "AbstractAsyncContextManager[Run[Any]]":
-        """Return a context manager that opens the run for its block, without the extension called `without`."""
+        """Return a context manager that opens the run for its block, without the extension of that name."""
 
 
 class Run(Generic[State]):

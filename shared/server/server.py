@@ -53,9 +53,9 @@ class Server(Declaration[State]):
         run = prepare(self, settings, limits or self.limits, budget or self.budget, extensions)
 
         def reopen(
-            settings: BaseModel, stores: "Stores | None", *, without: str
+            settings: BaseModel, stores: "Stores | None", *, without_extension: str
         ) -> AbstractAsyncContextManager[Run[State]]:
-            others = [extension for extension in extensions if extension.name != without]
+            others = [extension for extension in extensions if extension.name != without_extension]
             calls = run.calls
             return self.open(settings, limits=calls.limits, budget=calls.budget, stores=stores, extensions=others)
 

@@ -1,7 +1,7 @@
 """Detects the charset of a text, so that it is shown correctly and written back byte for byte.
 
-UTF-8 is tried first. UTF-16 and UTF-32 are recognized by a byte order mark or by the positions of their NULs. For
-other bytes that are not UTF-8, the most likely charset is chosen (`servers.common.charsets`). The guess may be a
+UTF-8 is tried first. UTF-16 and UTF-32 are recognized by a byte order mark, or tried if there are NULs. For other
+bytes that are not UTF-8, the most likely charset is chosen (`servers.common.charsets`). The guess may be a
 close relative of the right charset, but never loses a byte: bytes that can't be restored exactly don't count as text.
 New text that a related charset would encode differently is refused until the caller specifies the charset.
 """
@@ -103,7 +103,7 @@ def require_exact(text: str, charset: Charset, data: bytes, path: str) -> None:
     same bytes."""
     if charset.name != UTF8.name and charset.mark + text.encode(charset.name) != data:
         reason = f"has characters for which {charset.name} has two codes, and an edit would change them"
-        raise FilesError("bad_edit", path, reason, "Specify encoding if it is a different one, or append.")
+        raise FilesError("bad_edit", path, reason, "Specify encoding if the file is in another charset, or append.")
 
 
 def encode(text: str, charset: Charset, path: str) -> bytes:
@@ -213,7 +213,7 @@ def charset_of(data: bytes, path: str, offset: int = 0, whole: bool = False) -> 
 
 
 def is_wide(charset: Charset) -> bool:
-    """Return True if a line ending takes more than one byte."""
+    """Return True if each character takes more than one byte."""
     return charset.name.startswith(("utf-16", "utf-32"))
 
 

@@ -1,7 +1,7 @@
 """Shows the text in SVG drawings, and the links of image maps. Markdown has neither drawings nor maps.
 
 The text of a drawing is written on one line, after the name of the drawing. Each area of an image map becomes a link
-with the name of the area. Parts that a drawing only defines, to use them several times, are left out, as in browsers.
+with the name of the area. Parts that browsers do not show, such as definitions and metadata, are left out.
 """
 
 from collections.abc import Iterator
@@ -12,11 +12,11 @@ from lxml.html import HtmlElement
 from ..tree import names_in, squeeze
 
 _TEXTS = names_in("text foreignobject")
-_DEFINITIONS = names_in("defs symbol clippath mask pattern marker title desc metadata style script")
+_HIDDEN = names_in("defs symbol clippath mask pattern marker title desc metadata style script")
 
 
 def show_drawings(root: HtmlElement) -> None:
-    """Replace each drawing with its text, and each image map with its links."""
+    """Replace each drawing that has text with the text, and each image map with its links."""
     for drawing in list(root.iter("svg")):
         texts = list(_texts(drawing))
         if texts:
@@ -41,7 +41,7 @@ def name_of_drawing(drawing: HtmlElement) -> str:
 def _texts(drawing: HtmlElement) -> Iterator[str]:
     walk = iterwalk(drawing, events=("start",))
     for _, element in walk:
-        if element.tag in _DEFINITIONS:
+        if element.tag in _HIDDEN:
             walk.skip_subtree()
         elif element.tag in _TEXTS:
             walk.skip_subtree()

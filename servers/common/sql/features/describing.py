@@ -16,10 +16,10 @@ from ..schema.overview import DatabaseSummary, TablePage, describe_unreadable, f
 from ..schema.table import TableRequest, format_table
 from .context import Ctx, DatabaseArgument, SqlServerState, TableName, answer_limits, turn_to_read
 
-_MAX_TABLES = 1_000
+_DEFAULT_TABLES = 1_000
 """Number of tables that are listed by default."""
-_MAX_OVERVIEW_BYTES = 20_000
-"""Maximum size of an overview in bytes."""
+_OVERVIEW_BYTES = 20_000
+"""Maximum size of an overview by default, in bytes."""
 
 
 def declare(dialect: Dialect) -> Features[SqlServerState]:
@@ -30,7 +30,7 @@ def declare(dialect: Dialect) -> Features[SqlServerState]:
     @dialect.fill_words
     async def list_tables(
         ctx: Ctx,
-        limit: Annotated[int, Field(ge=1)] = _MAX_TABLES,
+        limit: Annotated[int, Field(ge=1)] = _DEFAULT_TABLES,
         cursor: OptionalText = None,
         search: Annotated[str, Field(description="words in names of tables and columns, or in comments")] = "",
         database: DatabaseArgument = None,
@@ -59,7 +59,7 @@ def declare(dialect: Dialect) -> Features[SqlServerState]:
 
     @features.tool(read_only=True, app=dialect.schema_app)
     async def describe_database(
-        ctx: Ctx, max_bytes: Annotated[int, Field(ge=2_000)] = _MAX_OVERVIEW_BYTES, database: DatabaseArgument = None
+        ctx: Ctx, max_bytes: Annotated[int, Field(ge=2_000)] = _OVERVIEW_BYTES, database: DatabaseArgument = None
     ) -> str:
         """Start here. Show what one or all databases contain: tables, columns, foreign keys, indexes, as far as they
         fit."""
