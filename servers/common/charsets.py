@@ -33,7 +33,7 @@ _TOO_FEW = 2
 has more than `_MANY_WORDS` such words but at most this many different non-ASCII letters."""
 _MANY_WORDS = 6
 _UNNAMED_CONFIDENCE = 0.002
-"""The confidence in a charset for which chardet names no language."""
+"""Added to chardet's confidence in each charset, so that one which chardet does not list remains possible."""
 _FAULT_FACTOR = 0.0001
 """The factor by which the confidence is multiplied if there are as many faults as non-ASCII bytes."""
 _RIVAL_SHARE = 0.3
@@ -183,7 +183,8 @@ def _classes(codec: str) -> bytes:
     """Return a table for `bytes.translate` that replaces each byte by the class of its character.
 
     `a` and `A` are ASCII letters, `l` and `L` other Latin letters, `x` and `X` letters of other scripts, `m` marks,
-    `p` punctuation, `j` characters that join parts of a word, `s` symbols, `!` unassigned bytes.
+    `p` punctuation, `j` characters that join parts of a word, `s` symbols, `!` controls and unassigned bytes, and a
+    space any other ASCII character.
     """
     return "".join(_class_of(bytes([byte]).decode(codec, "replace")) for byte in range(256)).encode()
 

@@ -3,8 +3,8 @@
 The author of such a document chooses URLs that this process then opens, from inside its network. So a document may
 only name URLs whose addresses are at least as public as its own: a document from the public web must not name an
 address of a private network, and a document from a private network must not name an address of this machine.
-Link-local addresses, where clouds hand out credentials to any client inside, are never allowed. https is required,
-except within one machine.
+No document may name another host with a link-local address, where clouds hand out credentials to any client inside.
+https is required, except within one machine.
 
 (RFC 9728, section 7.7; RFC 8414, section 6.)
 """

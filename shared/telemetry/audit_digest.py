@@ -1,6 +1,6 @@
 """The digest of a call's arguments: SHA-256 of their JSON in ASCII, with sorted names and without spaces.
 
-It shows whether two calls had the same arguments, but not what these were.
+It shows whether two calls had the same arguments, but not what these were, unless they can be guessed.
 """
 
 import json

@@ -6,7 +6,8 @@ False on these systems; on others, `posix` finds places.
 
 Windows may give a file a second, short name, such as `ENV~1` for `.env`. No rule of the denylist matches short names.
 Resolving a path replaces short names by long ones, except for the last name if links are not followed, and for names
-that this process may not examine. So a name that looks like a short one is accepted only if its directory lists it.
+that this process may not examine. So an existing name that looks like a short one is accepted only if its directory
+lists it.
 """
 
 import errno

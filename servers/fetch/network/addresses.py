@@ -26,7 +26,7 @@ METADATA: frozenset[Address] = frozenset(
         IPv6Address("fd20:ce::254"),  # Google
     }
 )
-"""Addresses at which clouds provide credentials to any program that runs in them."""
+"""Addresses at which clouds provide credentials, and other services, to any program that runs in them."""
 
 _SPECIAL_4 = [
     IPv4Network(network)

@@ -118,7 +118,7 @@ def _common_lines(old: str, new: str, from_end: bool = False) -> int:
         old_lines.reverse()
         new_lines.reverse()
     size = 0
-    # The last piece has no line ending, so it never counts.
+    # The last piece has no line ending after it, and the first one none before it, so it never counts.
     for line, new_line in zip(old_lines[:-1], new_lines[:-1], strict=False):
         if line != new_line:
             break

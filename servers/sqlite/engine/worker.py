@@ -1,7 +1,7 @@
 """The program of a worker process, which does work that can't be interrupted (`process.py`). It reads pieces of work
 from standard input, one after another, and writes the results to standard output.
 
-A separate thread reads the input, so the process ends with the server even in the middle of an instruction. Messages
+A separate thread reads the input, so the process ends with the server even in the middle of a statement. Messages
 between the two are pickled values, each after its length. A cursor stays in the worker process: the server receives a
 `RemoteCursor` for it. When the server sends that back, the worker process uses the cursor again. Pickling is safe,
 because the worker process runs only code of this program, unlike a worker that reads malicious files.

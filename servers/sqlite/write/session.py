@@ -46,7 +46,7 @@ class Session:
         return {row[1]: row[2] for row in self.execute_unchecked("PRAGMA main.table_list")}
 
     def columns(self, table: str) -> list[tuple[str, str, int]]:
-        """Return the name, the declared type and the kind of each column of a table; empty if there is no such table.
+        """Return the name, the declared type and the kind of each visible column; empty if there is no such table.
 
         The kind is 0 if statements can give the column a value, 1 if it is an argument of a virtual table, and more
         if it is generated.

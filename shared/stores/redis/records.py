@@ -25,7 +25,8 @@ def write_session(record: SessionRecord) -> bytes:
 
 
 def read_session(id: str, data: bytes) -> SessionRecord:
-    """Parse `data`, the result of `write_session`, into a session with the id `id`. Raises ValueError or KeyError."""
+    """Parse `data`, the result of `write_session`, into a session with the id `id`. Raises ValueError, TypeError
+    or KeyError."""
     fields_: dict[str, Any] = from_json(data)
     principal = _read_principal(fields_["principal"])
     snapshot = read_snapshot(fields_["snapshot"], principal)
@@ -70,7 +71,7 @@ def write_task(task: TaskRecord) -> bytes:
 
 
 def read_task(data: bytes) -> TaskRecord:
-    """Parse `data` into a task. Raises ValueError or TypeError if it is invalid."""
+    """Parse `data` into a task. Raises ValueError, TypeError or KeyError if it is invalid."""
     fields_: dict[str, Any] = from_json(data)
     return TaskRecord(**{**fields_, "scopes": frozenset(fields_["scopes"])})
 

@@ -25,7 +25,7 @@ _NEXT_HEADINGS = "following::*[self::h1 or self::h2 or self::h3 or self::h4]"
 
 def find_section(root: HtmlElement, section: str) -> list[HtmlElement]:
     """Return the elements of a section, in order. If the section is that of a heading, everything else is removed
-    from the tree. Raises FetchError."""
+    from its container. Raises FetchError."""
     query = section.strip()
     if not query or len(query) > _MAX_NAME:
         raise FetchError("bad_argument", f"A section name must have 1 to {_MAX_NAME} characters")
@@ -56,7 +56,7 @@ def find_section(root: HtmlElement, section: str) -> list[HtmlElement]:
 
 
 def _select(root: HtmlElement, selector: str) -> list[HtmlElement]:
-    """Return the outermost elements that a selector matches; [] if it is not a selector."""
+    """Return the outermost elements that a selector matches; [] if there are none, or it is not a selector."""
     try:
         matches = CSSSelector(selector, translator="html")(root)
     except (SelectorError, XPathError, RecursionError):
@@ -71,8 +71,8 @@ def _select(root: HtmlElement, selector: str) -> list[HtmlElement]:
 
 
 def _find_anchor_elements(target: HtmlElement) -> list[HtmlElement]:
-    """Return the elements that belong to an anchor: a heading's section, a term with its description, or the element
-    itself."""
+    """Return the elements that belong to an anchor: a heading's section, a term with its description, the element
+    itself, the block around it, or the next heading's section."""
     heading = next((element for element in (target, *target.iterancestors()) if element.tag in HEADINGS), None)
     if heading is not None:
         return [_keep_section(heading)]
@@ -94,7 +94,7 @@ def _find_anchor_elements(target: HtmlElement) -> list[HtmlElement]:
 
 
 def _keep_section(heading: HtmlElement) -> HtmlElement:
-    """Return a heading with its section, up to the next heading of its level within its container."""
+    """Return a heading with its section, up to the next heading of its level or above within its container."""
     container = heading.getparent()
     while container.getparent() is not None and (
         container.tag not in _CONTAINERS or length(container) == length(heading)

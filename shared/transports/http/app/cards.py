@@ -1,7 +1,7 @@
 """Server cards, which describe a server before a client connects, and their catalog (experimental; SEP-2127,
 modelcontextprotocol/experimental-ext-server-card).
 
-Cards are public, like metadata: they contain the name and the URL of a server, never its features or its users. They
+Cards are public, like metadata: they describe a server and its URL, but never its features or its users. They
 establish no trust, and the server's own description on a connection takes precedence.
 """
 
@@ -122,7 +122,7 @@ class _Document:
 
 
 def _domain(base: str) -> str:
-    """Return the domain of the servers; "localhost" for an IP address, which has no owner and can't be reversed."""
+    """Return the domain of the servers; "localhost" for an IP address or a name without a dot, which nobody owns."""
     host = urlsplit(base).hostname or ""
     is_domain = re.fullmatch(r"[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z][a-z0-9-]*", host) is not None
     return host if is_domain else "localhost"

@@ -60,12 +60,13 @@ class WebSocketSessions:
     """The number of open streams; each is a session."""
 
     def end_all(self, *, orderly: bool) -> None:
-        """End all WebSockets; pending calls are finished if `orderly`, otherwise cancelled."""
+        """End all WebSockets. Pending calls get `drain_seconds` if `orderly`, and are otherwise cancelled at once."""
         for session in self._open:
             session.finish(self._running.calls.limits.drain_seconds) if orderly else session.fail()
 
     async def upgrade(self, http: HttpExchange) -> Refusal | None:
-        """Serve a peer of either era on the connection of this request."""
+        """Serve a peer of either era on the connection of this request, until that ends. Return the refusal if the
+        request can't be served; else None."""
         negotiated = negotiate(http.headers, self._limits.body_bytes)
         if isinstance(negotiated, Refusal):
             return negotiated
