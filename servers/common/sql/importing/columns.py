@@ -17,6 +17,7 @@ from .readings import (
     DATES,
     DAY_FIRST,
     DAY_FIRST_TIME,
+    FORMULA,
     INTEGER,
     INTEGER_WITH_ZEROS,
     LOOSE_BOOLEAN,
@@ -37,12 +38,13 @@ from .readings import (
 
 _MIXED_SHARE = 0.5
 """A text column with at least this share of number-like fields is reported as mixed."""
-_LIKE_NUMBER = re.compile(r"[ \d.,'’+()/:eE-]*\d[ \d.,'’+()/:eE-]*", re.ASCII)
+_LIKE_NUMBER = re.compile(r"[ \d.,'’+()/:eE$€£¥₹%-]*\d[ \d.,'’+()/:eE$€£¥₹%-]*", re.ASCII)
 _MIXED = "mixed with text"
 _REASONS: Sequence[tuple[re.Pattern[str], str]] = (
     (re.compile(r" *[+-]?0\d+(?:[.,]\d*)? *", re.ASCII), "leading zeros"),
     (re.compile(r" *\+[\d ()/.-]+", re.ASCII), "a plus sign, as in phone numbers"),
     (re.compile(r" *[+-]?\d{16,} *", re.ASCII), "more digits than a number can keep"),
+    (re.compile(r"[^a-z]*[$€£¥₹%][^a-z]*", re.IGNORECASE), "a currency or percent sign"),
     (re.compile(r".*", re.DOTALL), _MIXED),
 )
 _LONG_FIELD = 19
@@ -267,8 +269,8 @@ class ColumnSurvey:
             return reading, "decimals of more than 17 digits" if reading.kind == "decimal" and self._is_long else ""
         if types := self._day_or_month_types:
             return None, f"{DAY_OR_MONTH}: specify the type {types}"
-        days = (BOOLEAN, *DATES, *TIMESTAMPS, TIMESTAMPTZ)
-        return next((reading for reading in days if reading in self.readings), None), ""
+        others = (BOOLEAN, FORMULA, *DATES, *TIMESTAMPS, TIMESTAMPTZ)
+        return next((reading for reading in others if reading in self.readings), None), ""
 
     @property
     def _day_or_month_types(self) -> str:

@@ -29,7 +29,7 @@ _MIN_SPACE_SHARE = 0.9
 """If at least this share of the fields begins with a space, the spaces are not part of the fields."""
 _TOO_FEW_ROWS = 3
 """This many rows with the same number of fields, or fewer, do not show that quotes are part of the text."""
-_NUMBER = re.compile(r"[+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][+-]?\d+)?")
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:[ .,'’\u00a0\u202f]\d{3})*[.,]?\d*|[.,]\d+)(?:[eE][+-]?\d+)?")
 _DECIMAL = re.compile(r"[+-]?\d+(?:,\d+)?")
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)
 _LEADING_COMMENTS = re.compile(r"\A(?:#[^\r\n]*(?:\r\n|\r|\n)){2,}")
@@ -80,7 +80,12 @@ class Dialect(NamedTuple):
         )
 
     def __str__(self) -> str:
-        names = {"\t": "delimiter tab", " ": "delimiter blanks", NO_DELIMITER: "one column"}
+        names = {
+            "\t": "delimiter tab",
+            " ": "delimiter blanks",
+            "\x01": "delimiter Ctrl-A",
+            NO_DELIMITER: "one column",
+        }
         parts = [names.get(self.delimiter, f'delimiter "{self.delimiter}"')]
         if self.quote != '"':
             parts.append(f"quotes {self.quote}" if self.quote else "no quotes")

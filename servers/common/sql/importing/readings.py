@@ -19,6 +19,7 @@ NO_VALUE = "\\N"
 NULL_MARKS = frozenset(
     (
         *("NA", "N/A", "n/a", "<NA>", "NaN", "nan", "NULL", "Null", "null", "None", "none", NO_VALUE),
+        *("(null)", "[NULL]", "NaT"),
         *("-", "--", ".", "..", "?", "#N/A", "#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!"),
     )
 )
@@ -41,8 +42,8 @@ MONTH_NAME = (
     r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
 )
 _CLOCK = (
-    r"(?:,? {1,2}|T)(?:(?P<hour>[01]?\d|2[0-3])(?P<minutes>:[0-5]\d(?::[0-5]\d(?:\.\d{1,6})?)?)"
-    r"|(?P<hour12>0?[1-9]|1[0-2])(?P<minutes12>:[0-5]\d(?::[0-5]\d(?:\.\d{1,6})?)?) ?(?P<half>[AaPp])[Mm])"
+    r"(?:,? {1,2}|T)(?:(?P<hour>[01]?\d|2[0-3])(?P<minutes>:[0-5]\d(?::[0-5]\d(?:[.,]\d{1,6})?)?)"
+    r"|(?P<hour12>0?[1-9]|1[0-2])(?P<minutes12>:[0-5]\d(?::[0-5]\d(?:[.,]\d{1,6})?)?) ?(?P<half>[AaPp])[Mm])"
 )
 """A time as spreadsheet programs write it: the hour may have a single digit, and AM or PM may follow."""
 
@@ -98,8 +99,8 @@ def _rewrite_date(expression: re.Pattern[str], field: str) -> str:
     parts = match.groupdict()
     if parts.get("hour12"):
         hour = int(parts["hour12"]) % 12 + 12 * (parts["half"] in "pP")
-        return f"{day} {hour:02}{parts['minutes12']}"
-    return f"{day} {int(parts['hour']):02}{parts['minutes']}" if parts.get("hour") else day
+        return f"{day} {hour:02}{parts['minutes12'].replace(',', '.')}"
+    return f"{day} {int(parts['hour']):02}{parts['minutes'].replace(',', '.')}" if parts.get("hour") else day
 
 
 def _numbers(mark: str, thousands: str) -> tuple[Reading, Reading, Reading]:
@@ -107,12 +108,14 @@ def _numbers(mark: str, thousands: str) -> tuple[Reading, Reading, Reading]:
     point, comma = re.escape(mark), re.escape(thousands)
     plain = rf"-?{_UNSIGNED}{_EXPONENT}|[+-]?(?:(?:0|[1-9]\d*){point}\d*|{point}\d+){_EXPONENT}"
     groups = rf"[+-]?[1-9]\d{{0,2}}(?:(?:{comma}\d{{3}})+|(?:['’\u00a0\u202f]\d{{3}})+)"
-    to_plain = str.maketrans({**dict.fromkeys(f"{thousands}'’\u00a0\u202f"), mark: "."})
+    to_plain = str.maketrans({**dict.fromkeys(f"{thousands}'’ \u00a0\u202f"), mark: "."})
 
     def normalize(field: str) -> str:
         return field.translate(to_plain)
 
-    grouped = Reading("decimal", rf"{plain}|{groups}(?:{point}\d*)?", normalize)
+    # With spaces, only decimals are numbers for sure: 123 456 may be a phone number.
+    spaced = rf"[+-]?[1-9]\d{{0,2}}(?: \d{{3}})+{point}\d+"
+    grouped = Reading("decimal", rf"{plain}|{groups}(?:{point}\d*)?|{spaced}", normalize)
     integers = Reading("integer", rf"{_SIGNED}|{groups}", normalize, wider=[grouped])
     return Reading("decimal", plain, None if mark == "." else normalize, wider=[grouped]), integers, grouped
 
@@ -146,9 +149,11 @@ DAY_NAME_FIRST, DAY_NAME_FIRST_TIME = _dates(rf"{_DAY}(?P<mark>[ /-]?)(?P<month>
 NAME_FIRST, NAME_FIRST_TIME = _dates(rf"(?P<month>{MONTH_NAME}) {{1,2}}{_DAY},? {{1,2}}{_YEAR}")
 TIMESTAMP = Reading("timestamp", f"{_ISO_DATE}(?:{_TIME})?", check=partial(_dates_exist, str.strip))
 TIMESTAMPTZ = Reading(
-    "timestamptz", rf"{_ISO_DATE}{_TIME}(?:Z|[+-]\d\d(?::?\d\d)?)", check=partial(_dates_exist, str.strip)
+    "timestamptz", rf"{_ISO_DATE}{_TIME} ?(?:Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)", check=partial(_dates_exist, str.strip)
 )
 BOOLEAN = Reading("boolean", "(?i:true|false)")
+FORMULA = Reading("text", rf'="[^"{SEPARATOR}]*"', lambda field: field.strip()[2:-1])
+"""Texts like ="007", which spreadsheet programs show as 007."""
 # These are only used if the client requests the type:
 INTEGER_WITH_ZEROS = Reading("integer", r"[+-]?\d{1,18}")
 LOOSE_BOOLEAN = Reading("boolean", "(?i:true|false|yes|no|t|f|y|n|on|off|[01])")
@@ -170,6 +175,7 @@ ALL_READINGS: tuple[Reading, ...] = (
     INTEGER_WITH_ZEROS,
     BOOLEAN,
     LOOSE_BOOLEAN,
+    FORMULA,
     *DATES,
     *TIMESTAMPS,
     TIMESTAMPTZ,

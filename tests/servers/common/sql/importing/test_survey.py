@@ -25,6 +25,13 @@ MARKS = [
     ("a;b\n1,234;1.234.567\n1.234;5\n", [("a", "decimal"), ("b", "integer")], [["1.234", "1234567"], ["1234", "5"]]),
     ('a,b\n"1,234","30,5"\n', [("a", "decimal"), ("b", "decimal")], [["1.234", "30.5"]]),
     ("a;b\n1.5;1,234\n", [("a", "decimal"), ("b", "integer")], [["1.5", "1234"]]),
+    ("a;b\n1 234,50;1 234\n3,10;5\n", [("a", "decimal"), ("b", "text")], [["1234.50", "1 234"], ["3.10", "5"]]),
+    ('a;b\n="007";1\n="8";2\n', [("a", "text"), ("b", "integer")], [["007", "1"], ["8", "2"]]),
+    (
+        "a;b\n(null);[NULL]\n1,5;2024-01-31\n",
+        [("a", "decimal"), ("b", "date")],
+        [[None, None], ["1.5", "2024-01-31"]],
+    ),
     ("a;b\n1'234.5;1\u00a0234\n", [("a", "decimal"), ("b", "integer")], [["1234.5", "1234"]]),
 ]
 
@@ -98,6 +105,8 @@ DATES = [
     (["Jan 1 2000"], "date", "2000-01-01"),
     (['"Sept 5, 2000"', '"May 15, 2000"'], "date", "2000-09-05"),
     (["31 October 2023 10:21"], "timestamp", "2023-10-31 10:21"),
+    (['"2024-01-31 10:00:00,123"'], "timestamp", "2024-01-31 10:00:00.123"),
+    (["2024-01-31 10:00:00 +0100", "2024-01-31 10:00 UTC"], "timestamptz", "2024-01-31 10:00:00 +0100"),
     (["30 Feb 2023"], "text", "30 Feb 2023"),
     (["2024-01-31T10:00:00Z"], "timestamptz", "2024-01-31T10:00:00Z"),
     (["2024-01-31T10:00:00Z", "2024-01-31"], "text", "2024-01-31T10:00:00Z"),
@@ -117,6 +126,8 @@ KEPT = [
     (["+4930123", "+4940123"], "a plus sign, as in phone numbers: '+4930123' in row 1"),
     (["12345678901234567890"], "more digits than a number can keep: '12345678901234567890' in row 1"),
     (["1", "2", "many"], "mixed with text: 'many' in row 3"),
+    (['"$1,234.50"', "$3"], "a currency or percent sign: '$1,234.50' in row 1"),
+    (["12%", "5.5%"], "a currency or percent sign: '12%' in row 1"),
     (["1e5", "2e6"], "codes or numbers, such as 1e5"),
     (["3.9", "3.10", "3.11"], "versions or numbers, such as 3.9 and 3.10: specify the type decimal"),
     (["1/2/2024"], "dates whose day and month can't be told apart: specify the type date dmy or date mdy"),
