@@ -116,30 +116,10 @@ async def test_a_gzip_file_is_unpacked_and_read(peer: Peer, site: Site) -> None:
     assert refused["content"][0]["text"].startswith('unsupported_type: "application/gzip", 3 bytes')
 
 
-async def test_a_redirect_by_script_is_noted_with_its_target(peer: Peer, site: Site) -> None:
-    page = add_page(site, html("<title>Moved</title><script>window.location.replace('/new/place')</script>"))
-    text = await peer.text("fetch", url=site.url(page))
-    assert f'note: A script may redirect a browser from here to "{site.url("/new/place")}".' in text
-
-
 async def test_a_delayed_meta_refresh_is_noted_with_its_target(peer: Peer, site: Site) -> None:
     page = add_page(site, html('<title>Moved</title><meta http-equiv="refresh" content="5; url=/new/place">'))
     text = await peer.text("fetch", url=site.url(page))
     assert f'note: A browser would be redirected from here to "{site.url("/new/place")}" after 5 s.' in text
-
-
-async def test_tags_in_plain_text_of_a_feed_are_literal(peer: Peer, site: Site) -> None:
-    entry = "<entry><title type='text'>The &lt;main&gt; tag</title><summary>Write &lt;p&gt;.</summary></entry>"
-    feed = f"<feed xmlns='http://www.w3.org/2005/Atom'><title>Tags</title>{entry}</feed>"
-    url = site.url(add_page(site, answer(feed, content_type="application/atom+xml")))
-    assert read_fenced(await peer.text("fetch", url=url)).endswith("## The <main> tag\n\nWrite <p>.")
-
-
-async def test_a_quote_in_an_aside_is_content(peer: Peer, site: Site) -> None:
-    words = "<p>The quick brown fox jumps over the lazy dog, and the dog does not mind it at all.</p>" * 3
-    quote = "<aside class=quote><div>ann:</div><blockquote><p>How deep is the den?</p></blockquote></aside>"
-    url = site.url(add_page(site, html(f"<title>Foxes</title><main><h1>Foxes</h1>{words}{quote}{words}</main>")))
-    assert "> How deep is the den?" in read_fenced(await peer.text("fetch", url=url))
 
 
 async def test_headings_of_omitted_text_are_listed_before_the_text(peer: Peer, site: Site) -> None:
