@@ -26,7 +26,7 @@ from .engine.deadline import Deadline, Limits
 from .engine.link import Link, open_link
 from .engine.pool import Pool
 from .engine.sharing import is_shared
-from .engine.statement_text import ChangeError, find_kind, find_parameters
+from .engine.statement_text import ChangeError, find_kind, find_parameters, number_names
 from .engine.target import Target
 from .errors import BAD_TEXT, BAD_TIME, DENIED, NOT_UNIQUE, PostgresError
 from .health.health import check_health, format_health
@@ -151,7 +151,7 @@ class PostgresDatabase:
 
     async def explain_change(self, query: Query, limit: int) -> Plan:
         """Return the plan of a statement that changes the database. Raises SqlError."""
-        sql, values = bind(query)
+        sql, values = bind(_number_names(query))
         check_change(sql, self._allowed)
         deadline = Deadline(self._limits.timeout)
         async with self._writer(deadline) as link:
@@ -243,6 +243,7 @@ class PostgresDatabase:
             return await importing.import_csv(request, consent, session)
 
     async def _explain(self, query: Query, limit: int, *, analyze: bool) -> Plan:
+        query = _number_names(query)
         sql, values = bind(query)
         async with self._add_suggestions(query):
             statement = await check(sql)
@@ -310,3 +311,8 @@ class PostgresDatabase:
         """If a statement needs exclusive access to a table, release the transactions kept for cursors."""
         if any(find_kind(statement.sql) in _EXCLUSIVE for statement in statements):
             await self._snapshots.release()
+
+
+def _number_names(query: Query) -> Query:
+    """Return the query to explain. If it has no values, `:name` becomes `$1`, since a plan needs none."""
+    return query if query.parameters else query._replace(sql=number_names(query.sql)[0])

@@ -265,22 +265,28 @@ def bind_named(sql: str, values: Mapping[str, Any]) -> tuple[str, list[Any]]:
 
     Raises SqlError with code `bad_parameters` if a value is missing or unused.
     """
+    numbered, names = number_names(sql)
+    values_by_name = {name.removeprefix(":"): value for name, value in values.items()}
+    if missing := sorted({*names} - values_by_name.keys()):
+        raise SqlError("bad_parameters", f"there is no value for :{missing[0][:_MAX_NAME_LENGTH]}")
+    if unused := sorted(values_by_name.keys() - {*names}):
+        raise SqlError("bad_parameters", f"the statement has no :{unused[0][:_MAX_NAME_LENGTH]}")
+    return numbered, [values_by_name[name] for name in names]
+
+
+def number_names(sql: str) -> tuple[str, list[str]]:
+    """Return the statement with numbers, such as `$1`, instead of names, such as `:name`, and the names in the order
+    of the numbers."""
     numbers: dict[str, int] = {}
     parts: list[str] = []
     position = 0
     for token in _tokenize(sql):
         if token.kind != "named":
             continue
-        name = sql[token.start + 1 : token.end]
-        number = numbers.setdefault(name, len(numbers) + 1)
+        number = numbers.setdefault(sql[token.start + 1 : token.end], len(numbers) + 1)
         parts += [sql[position : token.start], f"${number}"]
         position = token.end
-    values_by_name = {name.removeprefix(":"): value for name, value in values.items()}
-    if missing := sorted(numbers.keys() - values_by_name.keys()):
-        raise SqlError("bad_parameters", f"there is no value for :{missing[0][:_MAX_NAME_LENGTH]}")
-    if unused := sorted(values_by_name.keys() - numbers.keys()):
-        raise SqlError("bad_parameters", f"the statement has no :{unused[0][:_MAX_NAME_LENGTH]}")
-    return "".join((*parts, sql[position:])), [values_by_name[name] for name in numbers]
+    return "".join((*parts, sql[position:])), [*numbers]
 
 
 def _tokenize(sql: str) -> Iterator[Token]:

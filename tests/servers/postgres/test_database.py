@@ -86,6 +86,16 @@ async def test_a_parameter_of_an_unknown_type_gets_advice_to_cast_it(
         assert (await peer.error("read_query", query=query, parameters=[value])).endswith(cast)
 
 
+async def test_a_named_parameter_needs_no_value_for_a_plan(sample: Database) -> None:
+    query = "SELECT ':no' FROM customer WHERE id = :id OR id = :id + 1 OR name = :name"
+    async with inside(sample.reader) as peer:
+        plan = await peer.text("explain_query", query=query)
+        error = await peer.error("explain_query", query=query, analyze=True)
+    assert "(customer.id = $1) OR" in plan
+    assert "(customer.name = $2)" in plan
+    assert error.startswith("bad_parameters: the values of the parameters are missing")
+
+
 @pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
 async def test_work_stops_at_the_time_limit_of_its_job(sample: Database, tmp_path: Path, act: Act) -> None:
     database = PostgresDatabase(parse_target(sample.owner, True), Limits(), 2)
