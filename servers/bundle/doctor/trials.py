@@ -108,8 +108,10 @@ async def try_server(start: StartCommand, mode: str, time_limit: float) -> Attem
     except (OSError, ValueError) as error:
         # ValueError is raised for an argument or a variable that the system does not accept, such as one with a null
         # character.
-        reason = error.strerror if isinstance(error, OSError) else None
-        return Attempt(mode, Outcome.UNSTARTABLE, reason or str(error))
+        reason = str(error)
+        if isinstance(error, OSError) and error.strerror:
+            reason = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+        return Attempt(mode, Outcome.UNSTARTABLE, reason)
     if result.outcome is Outcome.REFUSED and transport.ended:
         result = result._replace(outcome=Outcome.ENDED)
     lines = [line.strip() for line in child.stderr.splitlines() if line.strip()]
@@ -211,7 +213,7 @@ def _explain_failure(tried: TriedServer, attempt: Attempt) -> Finding:
     by_hand = "start it in a terminal, and read its whole output"
     match attempt.outcome:
         case Outcome.UNSTARTABLE:
-            return fault(where, f"it can't be started: {attempt.reason}", tried.advice)
+            return fault(where, f"it can't be started: {mask(attempt.reason, tried.secrets)}", tried.advice)
         case Outcome.ENDED:
             end = f"it ended with exit code {attempt.exit_code}"
             if attempt.exit_code is not None and attempt.exit_code < 0 and os.name == "posix":

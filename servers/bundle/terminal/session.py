@@ -50,6 +50,7 @@ _UNHELPFUL = re.compile(r"at |[{}^]|Node\.js v|For further information visit ")
 _MAX_PARTS = 3
 """Maximum number of lines of an exception that are shown. In those of pydantic, the second line names the field, and
 the third says what is wrong."""
+_UNREACHED = re.compile(r"no connection to \S+: ")
 _FAILURE = re.compile(r"Traceback \(most recent call last\)|[0-9-]+ [0-9:,]+ ERROR ")
 _NO_TOKEN, _NO_ACCESS = 401, 403
 """The HTTP statuses with which a server refuses a client: without valid credentials, and without permission."""
@@ -203,7 +204,7 @@ class _Phase:
             hint = self.server.advice if lacks_arguments else ""
         elif not self.is_open and isinstance(error, ConnectionError):
             hint = self.server.silent_advice
-        return f"{what}: {reason}{last_output}{hint}"
+        return f"{what}: {_UNREACHED.sub('', reason)}{last_output}{hint}"
 
 
 def _is_refusal(error: Exception) -> bool:

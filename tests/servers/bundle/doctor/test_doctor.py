@@ -110,7 +110,7 @@ FOUND: dict[str, tuple[dict[str, Any], str, str]] = {
         "it ended with exit code 1 before it answered; its last output: No module named 'servers'",
         " to start /"),
     "a program of another system": (
-        {"program": "\x7fELF of no machine"}, "it can't be started: Exec format error", " to start /",
+        {"program": "\x7fELF of no machine"}, "mcp-bundle-filesystem: Exec format error", " to start /",
     ),
     "a program that may not be executed": ({"command": "{home}/mcp-bundle-filesystem", "args": [NOTES]},
         "is not executable", "chmod +x '{home}/mcp-bundle-filesystem'"),

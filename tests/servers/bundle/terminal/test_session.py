@@ -52,7 +52,7 @@ def test_a_missing_token_is_reported_with_a_hint(
 
 def test_an_unreachable_url_gives_exit_code_3(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["inspect", "http://127.0.0.1:9/mcp"]) == 3
-    assert "no connection to http://127.0.0.1:9/mcp: " in capsys.readouterr().err
+    assert "no connection to http://127.0.0.1:9/mcp: Connection refused" in capsys.readouterr().err
 
 
 @pytest.mark.slow
