@@ -36,6 +36,8 @@ _MIN_WIDE_SHARE = 0.5
 _WEIGHTS = {"none": 2.0, "typed": -1.25, "again": -1.0, "text": 0.25}
 _ABOVE_TYPED = 1.0
 """The score that a text above numbers or dates adds."""
+_RULE = re.compile(r"(?=.*---)[ :+-]+")
+"""Matches the fields of a line of dashes below the names, as database clients write it."""
 _COMMENT = "#"
 _TAG = re.compile(r"#[^#\s]")
 
@@ -75,9 +77,10 @@ def find_layout(
     begins_with_comment = rows[0][:1] != [] and rows[0][0].startswith(_COMMENT)
     has_comments = begins_with_comment and 2 * sum(tags) <= max(len(tags), 2)
     header_index, decisions = _find_first(rows, header, width, has_comments)
+    skipped = header_index + 1 + any(_RULE.fullmatch(" ".join(row)) for row in rows[header_index + 1 :][:1])
     data = [
         row
-        for row in rows[header_index + 1 :]
+        for row in rows[skipped:]
         if row and not (has_comments and row[0].startswith(_COMMENT) and len(row) < width)
     ]
     names, reason = rows[header_index], ""
@@ -92,6 +95,8 @@ def find_layout(
     )
     if not is_header:
         return Layout(None, header_index, max(map(len, map(_trim, rows[header_index:]))), has_comments, decisions)
+    if skipped > header_index + 1:
+        decisions.append("a line of dashes below the names left out")
     if has_comments and names[0].startswith(_COMMENT):
         names = [names[0].lstrip("# "), *names[1:]]
     if width == len(names) + 1 and len(data) >= _MIN_ROWS and all(len(row) == width for row in data):
@@ -99,7 +104,7 @@ def find_layout(
         decisions.append("each row has one more field than there are names, so the first column has no name")
     if is_grid:
         names = [*names, *[""] * (max(map(len, map(_trim, data)), default=0) - len(names))]
-    return Layout(names, header_index + 1, len(names), has_comments, decisions)
+    return Layout(names, skipped, len(names), has_comments, decisions)
 
 
 def find_name_row(rows: Rows) -> int | None:

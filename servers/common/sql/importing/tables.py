@@ -7,6 +7,7 @@ is read again.
 import codecs
 import csv
 import io
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -42,6 +43,10 @@ _OTHER_FORMATS = {
     b"\xd0\xcf\x11\xe0": ("an old Excel workbook", "Save it as .xlsx or CSV first."),
     b"SQLite format 3\0": ("an SQLite database", "The operator can serve it as one."),
     b"%PDF": ("a PDF", "Specify a file that contains a table."),
+}
+_OTHER_TEXTS = {
+    "JSON": re.compile(r'\s*(?:\[\s*)?\{\s*"'),
+    "HTML or XML": re.compile(r"\s*<(?:!doctype|html|table|\?xml)", re.IGNORECASE),
 }
 
 
@@ -96,6 +101,13 @@ def open_table(opener: Opener, request: FormatRequest, codec: str | None = None)
             raise SqlError("bad_csv", reason, "Specify encoding.") from None
         except LookupError:
             raise SqlError("bad_csv", f"there is no charset {encoding}") from None
+    other = next((name for name, beginning in _OTHER_TEXTS.items() if beginning.match(text)), None)
+    if other is not None and request.delimiter is None and request.quote is None:
+        raise SqlError(
+            "bad_csv",
+            f"the text is {other}, not a table",
+            "Write it as CSV first, or set delimiter if it is a table.",
+        )
     is_complete = len(start) < _HEAD_BYTES
     if not is_complete:
         # The last line may be cut, and its row would be too short.

@@ -248,16 +248,19 @@ def test_the_charset_is_detected_from_late_bytes() -> None:
     assert (plan.table.encoding, plan.rows) == ("cp1252", 100_001)
 
 
-BINARY = [
+OTHERS = [
     (b"PAR1\x15", "a Parquet file"),
     (b"\x1f\x8b\x08", "compressed with gzip"),
     (b"PK\x03\x04\x00", "a zip archive"),
     (b"SQLite format 3\0", "an SQLite database"),
+    (b'[\n {"a": 1, "b": 2}]', "the text is JSON, not a table. Write it as CSV first, or set delimiter"),
+    (b'\xef\xbb\xbf{"a": 1}\n{"a": 2}\n', "the text is JSON"),
+    (b"<!DOCTYPE html>\n<p>Sign in", "the text is HTML or XML"),
 ]
 
 
-@pytest.mark.parametrize(("data", "kind"), BINARY)
-def test_binary_files_are_refused_with_their_kind(data: bytes, kind: str) -> None:
+@pytest.mark.parametrize(("data", "kind"), OTHERS)
+def test_files_of_other_formats_are_refused_with_their_kind(data: bytes, kind: str) -> None:
     with pytest.raises(SqlError, match=kind):
         survey_all(partial(io.BytesIO, data))
 
