@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from anyio import from_thread, to_thread
-from pydantic import BeforeValidator, Field
+from pydantic import Field, WithJsonSchema
 
 from servers.common.arguments import OptionalText
 from shared import Features
@@ -34,6 +34,11 @@ _MANY_EDITS, _LARGE_PATCH = 1_000, 65_536
 """More edits, and patches of more characters, are parsed in a thread, since that takes more than a millisecond."""
 _NOTE_BYTES = 110
 """Size in bytes of the note about a truncated diff."""
+_JSON_LINES = (".jsonl", ".ndjson", ".ldjson", ".geojsonl")
+
+_Content = Annotated[str | dict[str, Any] | list[Any], WithJsonSchema({"type": "string"})]
+"""Text. Some clients parse a text that is JSON, so an object or an array must be accepted for a model to write it
+(srbhptl39/MCP-SuperAssistant#7, Kilo-Org/kilocode#4131). The schema omits both, since a model should write text."""
 
 
 def read_only(settings: Settings) -> str | None:
@@ -43,24 +48,26 @@ def read_only(settings: Settings) -> str | None:
     return "read_only: this server was started without --allow-write, and without --root DIR:rw"
 
 
-def _to_text(content: Any) -> Any:
-    """Return an object or an array as JSON. Some clients parse a text that is JSON, so the model could never write it
-    (srbhptl39/MCP-SuperAssistant#7, Kilo-Org/kilocode#4131)."""
-    return json.dumps(content, ensure_ascii=False, indent=2) + "\n" if isinstance(content, dict | list) else content
+def _to_text(content: _Content, path: str, mode: str) -> str:
+    """Return an object or an array as JSON, on one line in a file of JSON Lines and at the end of any file."""
+    if isinstance(content, str):
+        return content
+    is_line = mode == "append" or path.lower().endswith(_JSON_LINES)
+    return json.dumps(content, ensure_ascii=False, indent=None if is_line else 2) + "\n"
 
 
 @tools.tool(unavailable=read_only)
 async def write_file(
     ctx: Ctx,
     path: str,
-    content: Annotated[str, BeforeValidator(_to_text)],
+    content: _Content,
     mode: Literal["overwrite", "create", "append"] = "overwrite",
     if_match: IfMatch = None,
     encoding: Encoding = None,
 ) -> str:
     """Write a text file: overwrite it, create it only if it is new, or append. Keeps charset and CRLF."""
     place = ctx.state.place(path)
-    writing: consent.Writing = content, mode, if_match
+    writing: consent.Writing = _to_text(content, path, mode), mode, if_match
     if ctx.settings.confirm:
         writing = await consent.confirm_write(ctx, place, writing)
     protected, recorder = ctx.settings.replace_protected, ctx.state.recorder()

@@ -63,11 +63,19 @@ async def test_empty_strings_count_as_omitted_arguments(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_text() == "newer\n"
 
 
-async def test_an_object_as_content_is_written_as_json(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "mode", "expected"),
+    [
+        ("a.json", "overwrite", '{\n  "name": "\u00e9",\n  "versions": [\n    1.0\n  ]\n}\n'),
+        ("a.JSONL", "overwrite", '{"name": "\u00e9", "versions": [1.0]}\n'),
+        ("a.log", "append", '{"name": "\u00e9", "versions": [1.0]}\n'),
+    ],
+)
+async def test_an_object_as_content_is_written_as_json(tmp_path: Path, name: str, mode: str, expected: str) -> None:
     async with inside(tmp_path, "--allow-write") as peer:
-        await peer.text("write_file", path="a.json", content={"name": "\u00e9", "versions": [1.0]})
+        await peer.text("write_file", path=name, content={"name": "\u00e9", "versions": [1.0]}, mode=mode)
         assert "valid string" in await peer.error("write_file", path="b", content=1)
-    assert (tmp_path / "a.json").read_text() == '{\n  "name": "\u00e9",\n  "versions": [\n    1.0\n  ]\n}\n'
+    assert (tmp_path / name).read_text() == expected
 
 
 async def test_results_name_the_charset_of_a_text_that_is_not_utf_8(tmp_path: Path) -> None:
