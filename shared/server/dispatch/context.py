@@ -239,7 +239,10 @@ class Context(Generic[State]):
                     continue  # the answer came with the call
                 answer = await self._wait_for_answer(id_)
                 if isinstance(answer, Failure):
-                    raise PeerError(f"the client refused {questions[key].method}", code=-32603)
+                    method = questions[key].method
+                    # Only a failure from our own transport has a kind: the question did not reach the client.
+                    reason = f"{method} failed: {answer.message}" if answer.kind else f"the client refused {method}"
+                    raise PeerError(reason, code=-32603)
                 ids_or_answers[key] = read_answer(questions[key], answer.result)
             return ids_or_answers
 

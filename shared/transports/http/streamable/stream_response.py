@@ -3,15 +3,18 @@ event stream.
 
 The event stream begins with the first message before the answer. If a call is silent for long, its event stream
 begins without a message, to show that the connection is alive, and to let the client reconnect if the connection is
-lost. A client that accepts no event stream gets only the answer.
+lost. A client that accepts no event stream gets only the answer, so questions to it fail at once.
 """
 
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from functools import partial
 
-from ....errors import Unavailable
+from pydantic_core import from_json
+
+from ....errors import InvalidRequest, Unavailable
 from ....protocol.http.rules import EVENT_STREAM, accepted_types, find_kind_status
+from ....protocol.wire.jsonrpc import Failure
 from ....server.dispatch.room import LARGE_RESULT_BYTES
 from ..engine.connections import abort_answer, call_when_read
 from .reply import HttpExchange, Reply, Stage, Watch
@@ -20,6 +23,8 @@ from .streams import Reader
 
 MakeHeaders = Callable[[], Awaitable[tuple[tuple[str, str], ...]]]
 """Returns additional headers of a JSON answer; called when the answer is sent."""
+
+_UNREACHABLE = f"it can't be sent, because the Accept header of the call does not list {EVENT_STREAM}"
 
 
 async def send_answer(http: HttpExchange, session: HttpSession, answer: bytes) -> None:
@@ -85,7 +90,7 @@ async def _write(http: HttpExchange, session: HttpSession, reader: Reader, heade
         return
     answer, failure = stream.sole_answer, session.take_failure_with_status(reader)
     if answer is None and not _accepts_stream(http):
-        answer = await _take_answer(reader)
+        answer = await _take_answer(session, reader)
     status_and_headers = None if failure is None else find_kind_status(failure, http.resource)
     if answer is not None and status_and_headers is not None:
         await reply.json(status_and_headers[0], answer, status_and_headers[1])
@@ -105,14 +110,23 @@ def _accepts_stream(http: HttpExchange) -> bool:
     return EVENT_STREAM in accepted_types(http.headers)
 
 
-async def _take_answer(reader: Reader) -> bytes | None:
+async def _take_answer(session: HttpSession, reader: Reader) -> bytes | None:
     """Wait for the answer, and return it; the messages before it are dropped. None if the response ends without
     it."""
     events = reader.stream.take()
     while not (reader.is_cancelled or reader.is_ending):
+        for event in events:
+            _refuse_question(session, event.data)
         await reader.wait()
         events = reader.stream.take() or events
     return events[-1].data if reader.stream.answered and events else None
+
+
+def _refuse_question(session: HttpSession, data: bytes) -> None:
+    """If `data` is a request to the client, answer it with an error, since the client can't receive it."""
+    message = from_json(data)
+    if "method" in message and "id" in message:
+        session.process_forwarded(Failure(message["id"], InvalidRequest.code, _UNREACHABLE, kind="unreachable"))
 
 
 async def _abort(reply: Reply, reader: Reader) -> None:

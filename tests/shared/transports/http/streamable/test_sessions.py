@@ -209,6 +209,18 @@ async def test_an_elicitation_is_sent_on_the_stream_of_its_post() -> None:
             assert [one async for one in messages] == []
 
 
+async def test_a_question_to_a_client_that_accepts_only_json_fails_at_once() -> None:
+    async with served() as site:
+        session = await site.initialize(capabilities=FORMS)
+        with anyio.fail_after(5):
+            answer = await site.post(call(site, "favourite"), {**session, "Accept": "application/json"})
+        assert answer.status_code == 200
+        assert answer.json()["error"]["message"] == (
+            "elicitation/create failed: it can't be sent, because the Accept header of the call does not list "
+            "text/event-stream"
+        )
+
+
 async def test_a_disconnect_does_not_cancel_a_session_call() -> None:
     async with served() as site:
         session = await site.initialize()
