@@ -103,10 +103,12 @@ class Database:
         cached = self.declared_types(query, schema_version)
         if cached is not None:
             return cached
+        # The file may be replaced during the lookup; then the types are those of the old one.
+        key = query, schema_version, self.openings
         async with self._view_connections.lend() as connection:
             types = await connection.run(partial(find_declared_types, query))
         if len(query) <= _MAX_CACHED_LENGTH:
-            self._declared_types[query, schema_version, self.openings] = types
+            self._declared_types[key] = types
             if len(self._declared_types) > _MAX_CACHED:
                 self._declared_types.popitem(last=False)
         return types

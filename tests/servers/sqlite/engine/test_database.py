@@ -4,10 +4,12 @@ import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from servers.common.sql.errors import SqlError
+from servers.sqlite.engine import database as sqlite_database
 from servers.sqlite.engine.database import Database, Source, make_sample, open_databases
 from servers.sqlite.engine.deadline import Limits
 from tests.servers.sqlite.serving import inside
@@ -41,6 +43,23 @@ async def test_readers_open_the_file_that_replaced_the_database(tmp_path: Path) 
         assert await rows(database) == [(2,), (3,)]
         assert before == ([(1,)], 0)
         assert database.openings == 1
+
+
+async def test_types_found_while_the_file_is_replaced_are_not_used_for_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = make(tmp_path / "data.db", 1)
+    async with opened(file) as database:
+        find = sqlite_database.find_declared_types
+
+        def find_and_reopen(*arguments: Any) -> list[str | None]:
+            types = find(*arguments)
+            database.openings += 1
+            return types
+
+        monkeypatch.setattr(sqlite_database, "find_declared_types", find_and_reopen)
+        await database.find_declared_types(ALL, 1)
+        assert database.declared_types(ALL, 1) is None
 
 
 async def test_the_writer_opens_the_file_that_replaced_the_database(tmp_path: Path) -> None:
