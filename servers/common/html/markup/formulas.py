@@ -7,6 +7,7 @@ TeX in text is recognized by the delimiters for which scripts of pages look: `$$
 
 import re
 from collections.abc import Callable
+from itertools import zip_longest
 from urllib.parse import unquote
 
 from lxml.etree import Element
@@ -16,6 +17,11 @@ from ..tree import drop, squeeze
 
 _SCRIPT = "math/tex"
 _FORMULA_DRAWING = re.compile(r"(?:^|\s)(?:katex-html|MathJax(?:_\w+)?)(?:\s|$)")
+_ACCENTS = frozenset(("accent", "katex-accent"))
+_STACKED = _ACCENTS | {"mfrac", "msupsub", "sqrt"}
+"""Classes of the parts of a drawing by KaTeX that it stacks."""
+_SPACED = frozenset(("mrel", "mbin"))
+"""Classes of the signs with spaces around them in a drawing by KaTeX."""
 _FORMULA_PICTURE = re.compile(r"(?:^|[\s_-])(?:math|tex|latex)(?:[\s_-]|$)")
 _FORMULA_SERVICE = re.compile(
     r"//(?:latex\.codecogs\.com/[\w.]+\?|render\.githubusercontent\.com/render/math\?math=)(?:\\(?:inline|dpi\{\d+\}))*(.+)"
@@ -77,6 +83,11 @@ def show_formulas(root: HtmlElement) -> None:
             _put_tex(picture, picture.get("alt"))
         elif drawn := _FORMULA_SERVICE.search(unquote(picture.get("src") or "")):
             _put_tex(picture, drawn[1].replace("&space;", " "))
+    for drawing in root.xpath("//span[@class='katex-html']"):
+        formula = drawing.getparent()
+        if formula is not None and formula.find(".//math") is None:
+            # KaTeX draws the sign for "not equal" with a character of its own font.
+            _put_tex(drawing, re.sub("\ue020 *=", "≠", _write_drawn(drawing)))
 
 
 def _put_tex(element: HtmlElement, tex: str) -> None:
@@ -86,6 +97,38 @@ def _put_tex(element: HtmlElement, tex: str) -> None:
     formula = Element("math", alttext=squeeze(tex))
     formula.text, formula.tail = squeeze(tex), element.tail
     parent.replace(element, formula)
+
+
+def _write_drawn(element: HtmlElement) -> str:
+    """Return the TeX of a drawing by KaTeX, which puts a fraction's denominator before its numerator, a subscript
+    before a superscript, and a table's columns one after the other."""
+    classes = (element.get("class") or "").split()
+    if "mtable" in classes and (columns := list(filter(None, map(_drawn_rows, element)))):
+        return " \\\\ ".join(" & ".join(cells) for cells in zip_longest(*columns, fillvalue=""))
+    is_stacked = len(element) > 0 and not _STACKED.isdisjoint(classes)
+    rows = list(filter(None, _drawn_rows(element[-1]))) if is_stacked else []
+    if "mfrac" in classes and len(rows) == 2:
+        has_line = bool(element.xpath(".//span[starts-with(@class, 'frac-line')]"))
+        return f"\\frac{{{rows[1]}}}{{{rows[0]}}}" if has_line else f"{{{rows[1]} \\atop {rows[0]}}}"
+    if "msupsub" in classes and 0 < len(rows) <= 2:
+        # A stack has a second class if there is a part below the line.
+        signs = "_^" if len(rows) == 2 else "_" if element[-1].get("class") == "vlist-t vlist-t2" else "^"
+        return "".join(sign + _braced(row) for sign, row in zip(signs, rows, strict=False))
+    if not _ACCENTS.isdisjoint(classes) and len(rows) == 2:
+        return f"\\overset{{{rows[1]}}}{{{rows[0]}}}"
+    if "sqrt" in classes and len(rows) == 1:
+        index = f"[{_write_drawn(element[0])}]" if len(element) == 2 else ""
+        return f"\\sqrt{index}{{{rows[0]}}}"
+    text = (element.text or "").strip("\u200b") + "".join(
+        _write_drawn(child) + (child.tail or "") for child in element
+    )
+    return f" {text} " if _SPACED.intersection(classes) else text
+
+
+def _drawn_rows(stack: HtmlElement) -> list[str]:
+    """Return the texts of the first stack in an element, lowest first."""
+    rows = next((inner for inner in stack.iter("span") if inner.get("class") == "vlist"), ())
+    return list(map(_write_drawn, rows))
 
 
 def drop_drawn_formulas(root: HtmlElement) -> None:

@@ -5,9 +5,11 @@ read-only field. It becomes a `pre` or `code`, or its line breaks become `br`.
 """
 
 import re
+from itertools import islice
 
 from lxml.html import HtmlElement
 
+from ..blocks import LINES
 from ..tree import BLOCKS, squeeze
 
 _STYLED = "//*[contains(@style, 'white-space')]"
@@ -52,8 +54,12 @@ def _is_preformatted(element: HtmlElement) -> bool:
 
 
 def _has_breaks(element: HtmlElement) -> bool:
-    """Return True if an element has several lines: it contains a break or a block, or several lines in the HTML."""
+    """Return True if an element has several lines: it contains a break, a block or marked lines of code, or several
+    lines in the HTML."""
     if next(element.iter("br", "div", "p"), None) is not None:
+        return True
+    marked = (inner for inner in element if not LINES.isdisjoint((inner.get("class") or "").split()))
+    if len(list(islice(marked, 2))) == 2:
         return True
     text = element.text_content()
     return text.count("\n") >= _MIN_BREAKS and "\n" in text.strip()

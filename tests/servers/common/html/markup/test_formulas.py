@@ -1,5 +1,7 @@
 """Formulas in MathML, TeX, scripts and images."""
 
+import pytest
+
 from servers.fetch.read.html.page import read_html
 from servers.fetch.read.page import Format
 
@@ -39,6 +41,36 @@ def test_an_inline_formula_appears_once_in_its_sentence() -> None:
     ):
         assert "Then $x^2$ grows." in read(f"<p>Then {formula} grows.</p>"), formula
         assert "Then x^2 grows." in read(f"<p>Then {formula} grows.</p>", "text"), formula
+
+
+@pytest.mark.parametrize(
+    ("drawing", "tex"),
+    [
+        ("<i>E</i><span class=mrel>=</span><i>m</i><i>c</i><span class=msupsub>{0}</span>", "E = mc^a"),
+        ("<i>x</i><span class=msupsub>{1}</span>", "x_a"),
+        ("<i>x</i><span class=msupsub>{2}</span>", "x_a^{bc}"),
+        ("<span class=mfrac><span class=mopen></span>{3}</span>", r"\frac{bc}{a}"),
+        ("(<span class=mfrac>{2}</span>)", r"({bc \atop a})"),
+        ("<span class=sqrt>{0}</span>", r"\sqrt{a}"),
+        ("<span class=sqrt><span class=root>3</span>{0}</span>", r"\sqrt[3]{a}"),
+        ("<span class='mord accent'>{2}</span>", r"\overset{bc}{a}"),
+        (
+            "<span class=mtable><span class=col>{2}</span><span class=arraycolsep></span><span>{2}</span></span>",
+            r"a & a \\ bc & bc",
+        ),
+        ("a<span class=mrel><span class=mrel>\ue020</span><span class=mrel>=</span></span>b", "a ≠ b"),
+    ],
+)
+def test_a_drawing_by_katex_without_mathml_is_a_formula(drawing: str, tex: str) -> None:
+    low = "<span class='vlist-t vlist-t2'><span class=vlist-r><span class=vlist><span>a</span>"
+    stacks = [
+        "<span class='vlist-t'><span class=vlist><span>a</span></span></span>",
+        f"{low}</span><span>\u200b</span></span></span>",
+        f"{low}<span>bc</span></span></span></span>",
+        f"{low}<span><span class='frac-line mtight'></span></span><span>bc</span></span></span></span>",
+    ]
+    html = f"<span class=katex><span class=katex-html aria-hidden=true>{drawing.format(*stacks)}</span></span>"
+    assert f"Then ${tex}$ grows." in read(f"<p>Then {html} grows.</p>")
 
 
 def test_a_display_formula_is_a_separate_paragraph() -> None:

@@ -14,6 +14,7 @@ CODE = "```\nif a:\n    b()\n```"
         "<p>x</p><div><code>if a:<br>&nbsp;&nbsp;&nbsp;&nbsp;b()</code></div><p>y</p>",
         "<p>x</p><div style='font: 1em monospace; white-space:pre'><div>if a:</div><div>    b()</div></div><p>y</p>",
         "<p>x</p><samp style='white-space:pre-wrap'>if a:\n    b()\n\n</samp><p>y</p>",
+        "<p>x</p><code><span class=line>if a:</span>\n<span class=line>    b()</span></code><p>y</p>",
         "<p>x</p><xmp>if a:\n    b()</xmp><p>y</p>",
         "<p>x</p><textarea readonly>if a:\n    b()</textarea><p>y</p>",
     ],
