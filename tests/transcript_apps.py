@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any, Literal
 
 import anyio
@@ -52,8 +53,9 @@ class Sum:
     total: int
 
 
+@cache
 def basic() -> Server[Calls]:
-    """Every kind of feature and of result."""
+    """Every kind of feature and of result, declared once: its schemas take most of the time of a transcript."""
     implementation = Implementation(
         name="basic", version="1.2.3", title="Basic", description="For tests", website_url="https://example.org"
     )

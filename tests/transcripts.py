@@ -33,7 +33,6 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 import anyio
@@ -45,7 +44,6 @@ from shared.protocol.types.client import CreateMessageResult, ElicitResult
 from shared.protocol.types.content import TextContent
 from shared.protocol.types.elicitation import ElicitForm
 from shared.protocol.types.sampling import CreateMessageParams
-from shared.server.server import Server
 from shared.testing import connected
 from shared.transports.memory import MemoryTransport, memory_pair
 from tests import document_apps, schemas, transcript_apps
@@ -87,14 +85,7 @@ async def play(
 
 def peer(options: dict[str, str], *, dialects: bool) -> AbstractAsyncContextManager[MemoryTransport]:
     """Opens the subject of a transcript with these options; yields the other end."""
-    return asked(options["client"]) if "client" in options else connected(declared(options["app"]), dialects=dialects)
-
-
-@cache
-def declared(app: str) -> Server[Any]:
-    """Declares a server once: its schemas take most of the time of a transcript."""
-    server: Server[Any] = APPS[app]()
-    return server
+    return asked(options["client"]) if "client" in options else connected(APPS[options["app"]](), dialects=dialects)
 
 
 @asynccontextmanager
