@@ -73,25 +73,27 @@ class Contents(NamedTuple):
 
 
 class WriteResult(NamedTuple):
-    """The result of a write: the size in bytes, the etag, True if the file is new, its charset, and the lost
-    metadata."""
+    """The result of a write: the size in bytes, the etag, True if the file is new, its charset, the lost metadata,
+    and True if an appended text continues the last line of the file."""
 
     size: int
     etag: str
     created: bool
     charset: str
     lost: Sequence[str] = ()
+    continues_line: bool = False
 
 
 class WriteOptions(NamedTuple):
     """The options of a write. With `etag`, the file is written only if its etag still matches. With `protected`,
     write-protected files and files with several hard links are replaced too. The charset is `encoding`, or else the
-    charset of the existing file, or else UTF-8.
+    charset of the existing file, or else UTF-8. With `on_new_line`, an appended text never continues a line.
     """
 
     etag: str | None = None
     protected: bool = False
     encoding: str | None = None
+    on_new_line: bool = False
 
 
 _DEFAULTS = WriteOptions()
@@ -247,6 +249,9 @@ def _append_text(rooted: RootedFiles, entry: Entry, handle: Handle | None, reque
     require_same(old.stat, request.options.etag, path)
     require_sure(old.charset, request.text, old.data, old.text, path)
     text = request.text
+    continues_line = bool(old.text) and not old.text.endswith(("\n", "\r")) and not text.startswith(("\n", "\r"))
+    if continues_line and request.options.on_new_line:
+        text, continues_line = f"\n{text}", False
     if "\n" in old.text or "\r" in old.text:
         # Appended text takes the line endings of the file, also LF. A text that replaces a whole file keeps its own
         # if the file has LF (`_match_format`).
@@ -263,9 +268,8 @@ def _append_text(rooted: RootedFiles, entry: Entry, handle: Handle | None, reque
             new_status = replace(entry, old.data + added, old.stat, put_file=put_file)
         else:
             new_status = _append(entry, added, old.stat)
-    return WriteResult(
-        new_status.st_size, etag_of(new_status), False, old.charset.name, lost_owner(old.stat, new_status)
-    )
+    lost = lost_owner(old.stat, new_status)
+    return WriteResult(new_status.st_size, etag_of(new_status), False, old.charset.name, lost, continues_line)
 
 
 def _append(entry: Entry, data: bytes, status: os.stat_result) -> os.stat_result:

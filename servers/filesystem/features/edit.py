@@ -73,11 +73,13 @@ async def write_file(
     protected, recorder = ctx.settings.replace_protected, ctx.state.recorder()
     async with ctx.turn(brief=True):
         text, mode, etag = writing
-        arguments = place, text, mode, write.WriteOptions(etag, protected, encoding), recorder
+        options = write.WriteOptions(etag, protected, encoding, on_new_line=not isinstance(content, str))
+        arguments = place, text, mode, options, recorder
         result = await to_thread.run_sync(write.write_file, ctx.state.rooted, *arguments)
     ctx.state.report_changes(place)
     verb = "Created" if result.created else {"append": "Appended to"}.get(mode, "Replaced")
-    return f"{verb} {quote_name(path)}: {_facts(result)}{_undo_note(recorder)}"
+    note = " [it continues the last line, which had no line ending]" if result.continues_line else ""
+    return f"{verb} {quote_name(path)}: {_facts(result)}{note}{_undo_note(recorder)}"
 
 
 @tools.tool(unavailable=read_only, app=EDIT_APP)

@@ -78,6 +78,20 @@ async def test_an_object_as_content_is_written_as_json(tmp_path: Path, name: str
     assert (tmp_path / name).read_text() == expected
 
 
+@pytest.mark.parametrize(
+    ("content", "expected", "continues"),
+    [("b\n", "x\r\nab\r\n", True), ("\nb", "x\r\na\r\nb", False), ({"b": 1}, 'x\r\na\r\n{"b": 1}\r\n', False)],
+)
+async def test_an_appended_text_may_continue_a_line_but_an_object_begins_one(
+    tmp_path: Path, content: Any, expected: str, continues: bool
+) -> None:
+    (tmp_path / "a").write_bytes(b"x\r\na")
+    async with inside(tmp_path, "--allow-write") as peer:
+        answer = await peer.text("write_file", path="a", content=content, mode="append")
+    assert (tmp_path / "a").read_bytes() == expected.encode()
+    assert ("continues the last line" in answer) == continues
+
+
 async def test_results_name_the_charset_of_a_text_that_is_not_utf_8(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes("Le café est fermé à midi.\n".encode("cp1252"))
     async with inside(tmp_path, "--allow-write") as peer:
