@@ -100,6 +100,14 @@ async def test_narrowed_runs_open_and_close_with_the_main_run() -> None:
     assert seen[3:] == ["-few", "-ada's", "-all"]
 
 
+async def test_narrowed_runs_stop_with_the_main_run() -> None:
+    stopped: list[str] = []
+    async with opened() as running:
+        running.parts.for_name("ada").hooks.stoppers.append(lambda: stopped.append("ada"))
+        running.stop()
+        assert stopped == ["ada"]
+
+
 async def test_changes_of_a_run_are_not_sent_to_other_principals() -> None:
     async with opened() as running, as_(running, "ada", "bob") as (ada, bob):
         for peer in (ada, bob):
