@@ -225,8 +225,14 @@ class Sessions:
     async def _release(self, session: HttpSession) -> None:
         """End the part on this replica of a session that was evicted; the session itself ends if it is present on no
         other replica."""
-        is_back = session.id in self._by_id
-        continues_elsewhere = is_back or not await self._store.lapse(session.id, is_busy=False)
+        continues_elsewhere = session.id in self._by_id
+        if not continues_elsewhere:
+            try:
+                continues_elsewhere = not await self._store.lapse(session.id, is_busy=False)
+            except OSError:
+                # The store still has the session, so its client can continue it, here or at another replica.
+                continues_elsewhere = True
+                self._store.release(session.id)
         await self._finish(session, orderly=False, continues_elsewhere=continues_elsewhere)
 
     def _on_notice(self, notice: Notice) -> None:

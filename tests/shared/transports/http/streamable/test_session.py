@@ -555,6 +555,20 @@ async def test_a_session_that_returns_while_its_former_copy_ends_stays() -> None
         tasks.cancel_scope.cancel()
 
 
+async def test_an_eviction_during_an_outage_of_the_store_ends_the_session_here_only() -> None:
+    async with replicas(app(), 2) as (one, other), anyio.create_task_group() as tasks:
+        far, there = RemoteStore(one), Sessions(other, tasks, SessionLimits(sessions=2))
+        sessions = Sessions(one, tasks, SessionLimits(sessions=2))
+        opened: list[Any] = [sessions.open(None, "a") for _ in range(2)]
+        for session in opened:
+            await sessions.confirm(session)
+        far.lost = "lapse"
+        sessions.open(None, "b")  # evicts the first session
+        await quiet()
+        assert len(sessions) == 1
+        assert not isinstance(await there.enter(opened[0].id, None), Refusal)
+
+
 async def test_an_initialize_that_could_not_be_stored_opens_no_session() -> None:
     async with replicas(app(), 2) as (one, _):
         far = RemoteStore(one)
