@@ -104,31 +104,35 @@ def _write_drawn(element: HtmlElement) -> str:
     before a superscript, and a table's columns one after the other."""
     classes = (element.get("class") or "").split()
     if "mtable" in classes and (columns := list(filter(None, map(_drawn_rows, element)))):
-        return " \\\\ ".join(" & ".join(cells) for cells in zip_longest(*columns, fillvalue=""))
+        texts = (map(_write_drawn, column) for column in columns)
+        return " \\\\ ".join(" & ".join(cells) for cells in zip_longest(*texts, fillvalue=""))
     is_stacked = len(element) > 0 and not _STACKED.isdisjoint(classes)
-    rows = list(filter(None, _drawn_rows(element[-1]))) if is_stacked else []
+    # Each part is written once: what nests would otherwise take twice the time at each level.
+    rows = _drawn_rows(element[-1]) if is_stacked else []
     if "mfrac" in classes and len(rows) == 2:
+        below, above = map(_write_drawn, rows)
         has_line = bool(element.xpath(".//span[starts-with(@class, 'frac-line')]"))
-        return f"\\frac{{{rows[1]}}}{{{rows[0]}}}" if has_line else f"{{{rows[1]} \\atop {rows[0]}}}"
+        return f"\\frac{{{above}}}{{{below}}}" if has_line else f"{{{above} \\atop {below}}}"
     if "msupsub" in classes and 0 < len(rows) <= 2:
         # A stack has a second class if there is a part below the line.
         signs = "_^" if len(rows) == 2 else "_" if element[-1].get("class") == "vlist-t vlist-t2" else "^"
-        return "".join(sign + _braced(row) for sign, row in zip(signs, rows, strict=False))
+        return "".join(sign + _braced(_write_drawn(row)) for sign, row in zip(signs, rows, strict=False))
     if not _ACCENTS.isdisjoint(classes) and len(rows) == 2:
-        return f"\\overset{{{rows[1]}}}{{{rows[0]}}}"
+        below, above = map(_write_drawn, rows)
+        return f"\\overset{{{above}}}{{{below}}}"
     if "sqrt" in classes and len(rows) == 1:
         index = f"[{_write_drawn(element[0])}]" if len(element) == 2 else ""
-        return f"\\sqrt{index}{{{rows[0]}}}"
+        return f"\\sqrt{index}{{{_write_drawn(rows[0])}}}"
     text = (element.text or "").strip("\u200b") + "".join(
         _write_drawn(child) + (child.tail or "") for child in element
     )
     return f" {text} " if _SPACED.intersection(classes) else text
 
 
-def _drawn_rows(stack: HtmlElement) -> list[str]:
-    """Return the texts of the first stack in an element, lowest first."""
-    rows = next((inner for inner in stack.iter("span") if inner.get("class") == "vlist"), ())
-    return list(map(_write_drawn, rows))
+def _drawn_rows(element: HtmlElement) -> list[HtmlElement]:
+    """Return the parts with text of the first stack in an element, lowest first."""
+    rows = next((inner for inner in element.iter("span") if inner.get("class") == "vlist"), ())
+    return [row for row in rows if any(text.strip("\u200b") for text in row.itertext())]
 
 
 def drop_drawn_formulas(root: HtmlElement) -> None:

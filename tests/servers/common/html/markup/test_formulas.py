@@ -73,6 +73,13 @@ def test_a_drawing_by_katex_without_mathml_is_a_formula(drawing: str, tex: str) 
     assert f"Then ${tex}$ grows." in read(f"<p>Then {html} grows.</p>")
 
 
+def test_each_part_of_a_nested_drawing_is_written_once() -> None:
+    part, depth = "x", 60  # with two times per level, longer than the universe has existed
+    for _ in range(depth):
+        part = f"<span class=mfrac><span class=vlist><span>{part}</span></span></span>"
+    assert "$x$" in read(f"<p>The value <span class=katex><span class=katex-html>{part}</span></span>.</p>")
+
+
 def test_a_display_formula_is_a_separate_paragraph() -> None:
     formulas = [
         "<math display=block><mi>y</mi><mo>=</mo><mi>x</mi></math>",
