@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from shared import Context, Implementation, Server
 from shared.errors import LimitExceeded
 from shared.extensions.narrowing import narrowing
+from shared.protocol.http.rules import HttpRequest
 from shared.protocol.identity import Principal
 from shared.server.dispatch.limits import Limits
 from shared.server.run import Run
@@ -18,7 +19,9 @@ from shared.stores.memory import Stores
 from shared.telemetry.metrics import Metrics
 from shared.transports.http.limits.endpoint_limits import ClientLimits
 from shared.transports.http.limits.rate_limits import ClientQuotas
+from tests.quiet import quiet
 from tests.shared.server.peer import Peer, talking
+from tests.shared.transports.http.http_wire import listening
 
 
 class Settings(BaseModel):
@@ -118,6 +121,34 @@ async def test_changes_of_a_run_are_not_sent_to_other_principals() -> None:
         await bob.text("whose")
         assert bob.others == []
         assert sum(one.changes.subscribed_resources for one in running.parts.all) == 2
+
+
+class Named:
+    """Trusts the name in a header."""
+
+    async def authenticate(self, request: HttpRequest) -> Principal:
+        name = request.headers.get("user") or ""
+        return Principal(f"key of {name}", name)
+
+
+async def test_a_session_over_http_is_served_by_the_run_of_its_principal() -> None:
+    stores = Stores()
+    async with (
+        opened(stores=stores) as one,
+        opened(stores=stores) as other,
+        listening(one, authenticator=Named()) as here,
+        listening(other, authenticator=Named()) as there,
+    ):
+        session, ada = await here.initialize(headers={"User": "ada"}), one.parts.for_name("ada")
+        answer = await here.post(here.message("tools/call", {"name": "whose"}), session)
+        assert answer.json()["result"]["content"] == [{"type": "text", "text": "ada's"}]
+        subscribe = here.message("resources/subscribe", {"uri": "note://one"})
+        await here.post(subscribe, session)
+        assert ada.changes.subscribed_resources == 1
+        await there.post({**subscribe, "id": "again"}, session)
+        await quiet()
+        # Only the replica that received the last request reports the changes.
+        assert ada.changes.subscribed_resources == 0
 
 
 async def test_each_run_has_its_own_signing_key() -> None:
