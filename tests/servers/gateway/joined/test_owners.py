@@ -289,6 +289,26 @@ async def test_a_listed_resource_precedes_a_template_for_any_uri() -> None:
         assert await text(peer, "x://1") == "listed"
 
 
+async def test_a_resource_that_its_owner_no_longer_lists_belongs_to_the_next_server() -> None:
+    first, second, listed = small("first"), small("second"), [Resource(uri="x://1", name="x")]
+
+    @first.lists_resources
+    async def changing(_ctx: Any) -> list[Resource]:
+        return listed
+
+    @second.lists_resources
+    async def constant(_ctx: Any) -> list[Resource]:
+        return [Resource(uri="x://1", name="x")]
+
+    door = Door("first", first)
+    async with joined(door, Door("second", second)) as running, talking(running) as peer:
+        assert await uris(peer) == ["x://1", "x://second__1"]
+        listed.clear()
+        opened(door).changes.resources()
+        await peer.other("notifications/resources/list_changed")
+        assert await uris(peer) == ["x://1"]
+
+
 @pytest.mark.parametrize("knows", [True, False])
 async def test_a_missing_scope_of_a_guessed_owner_is_not_reported(*, knows: bool) -> None:
     async def refuse_scope(*_: Any) -> dict[str, Any]:
