@@ -11,6 +11,7 @@ import anyio
 import pytest
 import uvloop
 
+from shared.server.dispatch.limits import Limits
 from shared.transports.http import server as http_server
 from shared.transports.http.engine import connections as http_connections
 from shared.transports.http.limits.endpoint_limits import EndpointLimits
@@ -69,6 +70,20 @@ async def test_a_too_long_chunk_header_is_answered_with_an_error() -> None:
         assert answer.startswith(b"HTTP/1.1 400")
         assert b"chunks or trailers of the request are too large" in answer
         tasks.cancel_scope.cancel()
+
+
+async def test_a_broken_request_is_not_refused_before_the_request_ahead_of_it_is_answered() -> None:
+    app = make_server()
+    app.limits = Limits(drain_seconds=0.02)
+    async with served(app) as site, await anyio.connect_tcp("127.0.0.1", site.port) as stream:
+        message, headers = site.stateless("tools/call", {"name": "wait"})
+        body = json.dumps(message).encode()
+        lines = (*(f"{name}: {value}" for name, value in headers.items()), f"Content-Length: {len(body)}")
+        await stream.send(requested(site, *lines) + b"\r\n" + body)
+        await stream.send(requested(site, CHUNKED) + b"\r\nnot a size\r\n")
+        # The client would read an error as the answer to its first request.
+        with pytest.raises(anyio.EndOfStream):
+            await stream.receive()
 
 
 SLOW = {
