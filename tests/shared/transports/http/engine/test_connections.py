@@ -93,6 +93,7 @@ SLOW = {
     "a chunk extension": ([CHUNKED], b"\r\n1;x=", b"x"),
     "blank lines after a request": (["Content-Length: 0"], b"\r\n", b"\r\n"),
 }
+AWAITING_A_HEAD = ("a head", "blank lines after a request")
 
 
 @pytest.mark.slow
@@ -101,10 +102,11 @@ SLOW = {
 async def test_heads_and_bodies_sent_byte_by_byte_are_cut_off(
     what: str, token: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_connections, "HEAD_SECONDS", 0.1)
+    head_seconds, body_seconds = (0.1, 60.0) if what in AWAITING_A_HEAD else (60.0, 0.1)
+    monkeypatch.setattr(http_connections, "HEAD_SECONDS", head_seconds)
     lines, start, bytes_per_body_byte = SLOW[what]
     async with (
-        served(tokens=("secret",), limits=EndpointLimits(body_seconds=0.1)) as site,
+        served(tokens=("secret",), limits=EndpointLimits(body_seconds=body_seconds)) as site,
         await anyio.connect_tcp("127.0.0.1", site.port) as stream,
     ):
         await stream.send(requested(site, f"Authorization: Bearer {token}", *lines) + start)
