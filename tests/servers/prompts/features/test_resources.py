@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from servers.prompts.features import resources
 from tests.servers.peers import Json, Peer
 from tests.servers.prompts.folders import SIMPLE, front
 from tests.servers.prompts.serving import folder, inside
@@ -112,6 +113,17 @@ async def test_the_index_lists_prompts_libraries_and_problems(tmp_path: Path, li
     reason = "it has no text"
     assert index["problems"] == [{"library": 0, "file": "wrong.md", "line": 1, "reason": reason}]
     assert not index["truncated"]
+
+
+@pytest.mark.parametrize(("limit", "truncated"), [(2, False), (1, True)])
+async def test_a_truncated_index_says_so(
+    lib: Path, monkeypatch: pytest.MonkeyPatch, *, limit: int, truncated: bool
+) -> None:
+    (lib / "wrong.md").unlink()
+    monkeypatch.setattr(resources, "_MAX_LISTED", limit)
+    async with inside(lib) as peer:
+        index = json.loads((await read(peer, "prompt://"))["text"])
+    assert (len(index["prompts"]), index["truncated"]) == (limit, truncated)
 
 
 @both_eras
