@@ -33,7 +33,7 @@ _TOO_FEW = 2
 has more than `_MANY_WORDS` such words but at most this many different non-ASCII letters."""
 _MANY_WORDS = 6
 _UNNAMED_CONFIDENCE = 0.002
-"""Added to chardet's confidence in each charset, so that one which chardet does not list remains possible."""
+"""Added to chardet's confidence in each charset, so that a charset that chardet omits remains possible."""
 _FAULT_FACTOR = 0.0001
 """The factor by which the confidence is multiplied if there are as many faults as non-ASCII bytes."""
 _RIVAL_SHARE = 0.3

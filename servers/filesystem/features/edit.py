@@ -78,7 +78,7 @@ async def write_file(
         result = await to_thread.run_sync(write.write_file, ctx.state.rooted, *arguments)
     ctx.state.report_changes(place)
     verb = "Created" if result.created else {"append": "Appended to"}.get(mode, "Replaced")
-    note = " [it continues the last line, which had no line ending]" if result.continues_line else ""
+    note = " [the text continues the last line, which had no line ending]" if result.continues_line else ""
     return f"{verb} {quote_name(path)}: {_facts(result)}{note}{_undo_note(recorder)}"
 
 

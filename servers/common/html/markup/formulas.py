@@ -107,7 +107,7 @@ def _write_drawn(element: HtmlElement) -> str:
         texts = (map(_write_drawn, column) for column in columns)
         return " \\\\ ".join(" & ".join(cells) for cells in zip_longest(*texts, fillvalue=""))
     is_stacked = len(element) > 0 and not _STACKED.isdisjoint(classes)
-    # Each part is written once: what nests would otherwise take twice the time at each level.
+    # Each part is written only once. Otherwise, the time would double with each level of nesting.
     rows = _drawn_rows(element[-1]) if is_stacked else []
     if "mfrac" in classes and len(rows) == 2:
         below, above = map(_write_drawn, rows)
