@@ -121,7 +121,7 @@ def _numbers(mark: str, thousands: str) -> tuple[Reading, Reading, Reading]:
 
 
 def _dates(pattern: str) -> tuple[Reading, Reading]:
-    """Return a reading for dates that match `pattern`, and a reading for columns in which some of them have a time."""
+    """Return a reading for dates that match `pattern`, and one for columns in which some of them have a time."""
     dates, timestamps = (re.compile(text, re.ASCII) for text in (pattern, f"{pattern}(?:{_CLOCK})?"))
     to_date, to_timestamp = partial(_rewrite_date, dates), partial(_rewrite_date, timestamps)
     return (
